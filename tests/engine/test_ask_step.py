@@ -484,12 +484,12 @@ def test_a_crash_between_the_failure_and_the_fallback_comes_to_the_same(tmp_path
     assert outcome.data["spoke"] == ["spare-1"] * 2
 
 
-def test_a_bad_reply_is_no_reason_to_fall_back(tmp_path: Path) -> None:
-    # C5: the model works; another one would hide that it has nothing to say
-    spare = Voice("spare")
-    with pytest.raises(rebut.ParticipantFailed):
-        with_fallback(protocol(tmp_path, TWICE), Voice(""), spare)
-    assert spare.keys == []
+def test_after_a_bad_reply_the_fallback_speaks_and_the_reason_is_told(tmp_path: Path) -> None:
+    # C5 J13
+    spare = Voice("spare says", model="spare-1")
+    outcome = with_fallback(protocol(tmp_path, TWICE), Voice(""), spare)
+    assert spare.keys == ["draft@author", "again@author"]
+    assert any("spare:s answered for fake:a, as a fallback (bad reply:" in note for note in outcome.notes)
 
 
 def test_when_the_fallback_fails_too_the_seat_has_failed(tmp_path: Path) -> None:

@@ -546,3 +546,44 @@ def test_a_protocol_of_the_users_own_keeps_all_words(workspace: Path) -> None:  
     assert points(told) == {"P1": "One node.", "P2": "No alarm."}
     asked = prompt(told, "answer@owner")
     assert "P1: One node. [the same by critic.3 in round 1: one  NODE]" in asked and "P2: No alarm." in asked
+
+
+def test_a_point_pressed_again_in_the_same_words_is_not_dropped(workspace: Path) -> None:  # C12 K6
+    said = revisions.answers(2)
+    said["r1/revision@author.2"] = revisions.revision(revisions.document("author 2", "As of round 1."), [], ["W1"])
+    again = said["r1/critique@author.1"]["weaknesses"][0]
+    said["r2/critique@author.1"] = revisions.critique(again)
+    said["r2/revision@author.2"] = revisions.revision(revisions.document("author 2", "As of round 2."), ["W1"])
+    said["r2/revision@author.1"] = revisions.revision(revisions.document("author 1", "As of round 2."), ["W3"])
+    said["synthesis@synthesizer"] = revisions.plan(["W1", "W2", "W3"])
+    told = revise(workspace, said, 2)
+    assert told["ledger"]["slips"] == []
+    assert len(record_of(told).calls["r2/critique@author.1"].asked) == 1, "it is not sent back"
+    assert {p["id"]: p["status"] for p in told["ledger"]["points"]}["W1"] == "conceded"
+    said["r2/critique@author.1"] = [revisions.critique(revisions.objection("Another flaw.", "§ Checks"))] * 2
+    said["r2/revision@author.2"] = revisions.revision(revisions.document("author 2", "As of round 2."), ["W3"])
+    said["r2/revision@author.1"] = revisions.revision(revisions.document("author 1", "As of round 2."), ["W4"])
+    said["synthesis@synthesizer"] = revisions.plan(["W1", "W2", "W3", "W4"])
+    told = revise(workspace, said, 2)
+    [slip] = told["ledger"]["slips"]
+    assert slip.startswith("W1 dropped")
+
+
+MIXED = "# Proposal\n\nText.\n\n```py\nx = 1 / 0\n```\n"
+
+
+def test_the_same_words_about_code_and_text_are_two_findings(tmp_path: Path) -> None:  # C10 J7
+    shop = crosses.repository(tmp_path / "work")
+    one = crosses.raised("No rollback is possible.", evidence=[], severity="P3")
+    said = {
+        "r1/critique.code@critic": crosses.critique(one, agrees=False),
+        "r1/critique.text@critic": crosses.proposal(one, agrees=False),
+        "r1/judgement@judge": crosses.judgement("D", {"F1": "valid P3", "F2": "invalid P3"}),
+        "r2/critique.code@critic": crosses.critique(one, agrees=False),
+        "r2/critique.text@critic": crosses.proposal(one, agrees=False),
+        "r2/judgement@judge": crosses.judgement("E", {"F1": "valid P3", "F2": "invalid P3"}),
+    }
+    told = cross(shop, said, "--target", "mixed", MIXED)
+    assert set(points(told)) == {"F1", "F2"}, "in round 2 each joins what was said about its document"
+    asked = prompt(told, "r2/judgement@judge")
+    assert "about the code" in asked and "about the text" in asked

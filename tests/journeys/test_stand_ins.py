@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import crosses
 import duels
 import panels
 import pytest
@@ -122,3 +123,55 @@ def test_a_draft_of_a_fallback_is_taken_up_without_the_comment_on_it(workspace: 
     assert "plan_codex.md existed and was used" in " ".join(shown.split())
     asked = [one.prompt for call in newest().calls.values() for one in call.asked.values()]
     assert asked and not any("fallback" in prompt.casefold() for prompt in asked)
+
+
+SORRY = {"text": "I am sorry, I cannot do that."}
+NO_REPLY = {
+    "prose": (SORRY, 3),
+    "another form": ({"json": {"verdict": "fine"}}, 3),
+    "half a form": ({"text": '{"findings": [{"text": '}, 3),
+    "nothing": ({"text": ""}, 2),
+}
+
+
+@pytest.mark.parametrize("case", NO_REPLY)
+def test_a_critic_whose_replies_cannot_be_read_is_replaced_by_its_fallback(tmp_path: Path, case: str) -> None:  # J13
+    shop, (reply, calls) = crosses.repository(tmp_path / "work"), NO_REPLY[case]
+    judged = {"r1/judgement@judge": crosses.judgement()}
+    seats = crosses.seats(tmp_path / "seats", judged | {"r1/critique@critic": [reply] * 2})
+    other = spare(tmp_path, {"r1/critique@critic": crosses.critique(crosses.raised())})
+    named = ("--critic", seats["critic"], "--judge", seats["judge"], "--fallback", f"critic={other}")
+    done = piped("cross", *named, "--state-dir", str(tmp_path / "state"), cwd=shop)
+    assert done.returncode == 0, done.stdout + done.stderr
+    call = newest().calls["r1/critique@critic"]
+    assert len(call.asked) == calls and call.asked[calls].spec == other
+    assert (call.asked[calls].why, call.asked[calls].followup) == ("ask", ""), "it gets the question alone"
+    [folder] = (tmp_path / "state").iterdir()
+    told = f"{other} answered for {seats['critic']}, as a fallback"
+    assert told in (folder / "summary.md").read_text().replace("\\", "") and "bad reply" in done.stdout
+    assert "sorry" not in (folder / "round-1-critique.md").read_text(), "a failed participant never speaks"
+    assert piped("replay", newest().opened.id).returncode == 0
+
+
+def test_a_named_tool_that_is_not_installed_is_replaced_by_its_fallback(tmp_path: Path) -> None:  # J13
+    shop = crosses.repository(tmp_path / "work")
+    judge = crosses.seats(tmp_path / "seats", {"r1/judgement@judge": crosses.judgement()})["judge"]
+    other = spare(tmp_path, {"r1/critique@critic": crosses.critique(crosses.raised())})
+    words = ("cross", "--critic", "claude", "--judge", judge, "--state-dir", str(tmp_path / "state"))
+    alone = piped(*words, cwd=shop)
+    assert alone.returncode == 2 and "claude is not installed" in alone.stderr
+    wrong = piped(*words[:2], "claud", *words[3:], "--fallback", f"critic={other}", cwd=shop)
+    assert wrong.returncode == 2, "a name that means nothing is refused, fallback or not"
+    done = piped(*words, "--fallback", f"critic={other}", cwd=shop)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "answered for claude, as a fallback (missing tool: claude is not installed" in " ".join(done.stdout.split())
+    assert piped("replay", newest().opened.id).returncode == 0
+
+
+def test_a_provider_without_its_key_is_replaced_by_its_fallback(workspace: Path) -> None:  # J13
+    said = duels.answers()
+    seats = duels.seats(workspace.parent, said)
+    other = spare(workspace.parent, said)
+    words = ("duel", duels.TOPIC, "--proposer", seats["proposer"], "--judge", seats["judge"])
+    shown = rebut(*words, "--challenger", "openai:gpt-5", "--fallback", f"challenger={other}")
+    assert "OPENAI_API_KEY is not set" in shown and "as a fallback" in " ".join(shown.split())

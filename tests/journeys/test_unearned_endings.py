@@ -403,3 +403,116 @@ def test_a_weakness_that_cites_nothing_is_marked(workspace: Path) -> None:  # C1
     assert "W1 cites nothing: unsupported" in told["notes"]
     assert "W1 cites nothing: unsupported" in screen_of(told)
     assert "It is slow. (cites nothing)" in prompt(told, "synthesis@synthesizer")
+
+
+# a reply that leaves out what it should object to
+
+
+SILENT = {
+    "agrees alone": {"text": '{"agrees": true}'},
+    "words for a boolean": {"text": '{"findings": [], "agrees": "true"}'},
+    "a number for a boolean": {"text": '{"findings": [], "agrees": 1}'},
+}
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_a_critique_without_findings_or_a_real_boolean_approves_nothing(tmp_path: Path, case: str) -> None:  # J11 C20
+    shop = crosses.repository(tmp_path / "work")
+    said = {"r1/critique@critic": [SILENT[case]] * 2, "r1/judgement@judge": crosses.judgement("A", {})}
+    told = cross(shop, said, codes=(3,))
+    asked = record_of(told).calls["r1/critique@critic"].asked
+    assert len(asked) == 2, "it is sent back once"
+    if case == "agrees alone":
+        assert "a field is missing: `findings`" in asked[2].followup
+        assert "NOT ALL OF IT READ" in told["heading"] and "the critic agrees" not in told["decision"]
+        assert "leaves out `findings`" in screen_of(told)
+    else:
+        assert told["error"] and "agrees" in told["error"]
+
+
+def test_a_critique_that_says_on_the_second_try_that_there_are_no_findings_approves(tmp_path: Path) -> None:  # J11
+    shop = crosses.repository(tmp_path / "work")
+    said = {"r1/critique@critic": [SILENT["agrees alone"], {"json": crosses.critique()}]}
+    assert cross(shop, said)["decision"] == "Keep Original: the critic agrees."
+
+
+@pytest.mark.parametrize("silent", [(1, 2), (1,)])
+def test_critiques_without_weaknesses_do_not_converge(workspace: Path, silent: tuple[int, ...]) -> None:  # K8 C20
+    said = revisions.answers(2) | {f"r1/critique@author.{n}": revisions.critique() for n in (1, 2)}
+    for n in (1, 2):
+        said[f"r1/revision@author.{n}"] = revisions.revision(revisions.document(f"author {n}"), [])
+        said[f"r2/revision@author.{n}"] = revisions.revision(revisions.document(f"author {n}", "More."), [f"W{3 - n}"])
+    for n in silent:
+        said[f"r1/critique@author.{n}"] = [{"json": {"strengths": [{"text": "The goal is plain."}]}}] * 2
+    said["synthesis@synthesizer"] = revisions.plan(["W1", "W2"])
+    told = revise(workspace, said, 2)
+    log = (revisions.phase(workspace) / "debate_log.md").read_text()
+    assert "converged —" not in log and "a field is missing: `weaknesses`" in log
+    assert told["heading"] == "PLAN AFTER 2 ROUNDS"
+    assert screen_of(told), "a replay reads the complaint from the record"
+
+
+def test_a_last_critique_without_weaknesses_is_in_the_heading(workspace: Path) -> None:  # K8 C20
+    said = revisions.answers(1)
+    for n in (1, 2):
+        said[f"r1/critique@author.{n}"] = [{"json": {"strengths": [{"text": "The goal is plain."}]}}] * 2
+        said[f"r1/revision@author.{n}"] = revisions.revision(revisions.document(f"author {n}"), [])
+    said["synthesis@synthesizer"] = revisions.plan([])
+    told = revise(workspace, said, codes=(3,))
+    assert told["heading"] == "UNCONTESTED PLAN AFTER 1 ROUND, NOT ALL OF IT CRITIQUED"
+
+
+# a verdict that contradicts its own findings
+
+
+def reviewed(workspace: Path, said: dict[str, Any], codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
+    revisions.change(workspace)
+    seats = revisions.seats(workspace.parent / "scripts", said)
+    authors = [word for one in seats["author"] for word in ("--author", one)]
+    return rebut("revise", "review", *authors, "--synthesizer", seats["synthesizer"], "--rounds", "1", codes=codes)
+
+
+def approving(severity: str = "high", quote: str = "ttl = 60", held_by: str = "both") -> dict[str, Any]:
+    [finding] = revisions.verdict()["findings"]
+    finding |= {"severity": severity, "held_by": held_by, "evidence": [duels.cite("src/session.py:2", quote)]}
+    return revisions.verdict(decision="approve", findings=[finding])
+
+
+@pytest.mark.parametrize("held_by", ["both", "first"])
+def test_a_review_that_approves_beside_a_high_finding_is_a_contradiction(workspace: Path, held_by: str) -> None:  # C18
+    said = revisions.answers(1, "review") | {"synthesis@synthesizer": [approving(held_by=held_by)] * 2}
+    told = reviewed(workspace, said, codes=(3,))
+    assert told["heading"].endswith(", THE SYNTHESIZER CONTRADICTS ITSELF")
+    asked = record_of(told).calls["synthesis@synthesizer"].asked
+    assert len(asked) == 2 and "the decision is approve, but finding 1 is of high severity" in asked[2].followup
+    assert "the synthesizer approves, although" in screen_of(told)
+
+
+@pytest.mark.parametrize("verdict", [approving("medium"), approving(quote="ttl = 77")], ids=["medium", "absent"])
+def test_a_review_that_approves_without_a_high_finding_is_conclusive(
+    workspace: Path, verdict: dict[str, Any]
+) -> None:  # C18 K11
+    told = reviewed(workspace, revisions.answers(1, "review") | {"synthesis@synthesizer": [verdict] * 2})
+    assert told["conclusive"] and "CONTRADICTS" not in told["heading"]
+
+
+def test_reasons_and_evidence_come_before_what_they_decide() -> None:  # C20
+    from rebut.protocols.revise import forms
+
+    for form in (forms.Objection, forms.Dispute, forms.Finding):
+        names = list(form.model_json_schema()["properties"])
+        assert names.index("severity") > max(names.index(n) for n in ("text", "evidence", "why") if n in names)
+    assert list(forms.Verdict.model_json_schema()["properties"])[-2:] == ["summary", "decision"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_an_open_point_without_a_tie_break_is_in_the_verdict(workspace: Path, named: bool) -> None:  # K11
+    said = revisions.answers(1, "review")
+    said["r1/revision@author.1"] = revisions.revision(revisions.document("author 1", "As of round 1."), [], ["W2"])
+    split = [{"point": "W2: whether it is a flaw", "tie_break": "the code shows it"}]
+    said["synthesis@synthesizer"] = [revisions.verdict(disagreement=split if named else [])] * 2
+    reviewed(workspace, said)
+    page = (revisions.phase(workspace) / "review_verdict.md").read_text().partition("## Points of Disagreement")[2]
+    open_point = "W2: Flaw 1 that author 2 sees. Still open; the synthesizer gave no tie-break."
+    assert ("Tie-break: the code shows it" in page, open_point in page) == (named, not named)
+    assert "None." not in page

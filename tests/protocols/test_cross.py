@@ -429,7 +429,8 @@ def test_a_critic_that_never_answers_leaves_nothing_that_reads_like_a_review(sho
     with pytest.raises(Aborted, match="nothing was reviewed"):
         crosses.review(shop, said)
     sat = crosses.seats(shop.parent / "seats", FOUND | {"r1/judgement@judge": crosses.judgement()})
-    assert sat and asyncio.run(rebut.resume("last", workspace=shop)).heading == "STOPPED"
+    # The judge's model was asked for it, too, and keeps the seat.
+    assert sat and asyncio.run(rebut.resume("last", workspace=shop)).heading == "STOPPED, SELF-REVIEW"
 
 
 def test_a_critic_that_is_not_there_is_stood_in_for_and_that_is_no_second_opinion(shop: Path) -> None:  # J13

@@ -308,7 +308,7 @@ def test_json_is_short_and_says_what_was_decided(shop: Path) -> None:  # C14
     ("words", "message"),
     [
         (["--max-rounds", "9"], "rounds must be 1 to 5, got 9"),
-        (["--backend-timeout-seconds", "0"], "--timeout must be"),
+        (["--backend-timeout-seconds", "0"], "--backend-timeout-seconds must be"),
         (["--budget-minutes", "-1"], "--budget-minutes must be 1 to"),
         (["--target", "proposal", "--scope", "uncommitted"], "--target is proposal"),
         (["--base", "main", "--uncommitted"], "two scopes"),

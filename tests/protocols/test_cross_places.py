@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import crosses
+import duels
 import pytest
 import voices
+from console import piped
 from markdown_it import MarkdownIt
 from repositories import commit, git, new
 
@@ -20,6 +22,7 @@ from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Recommended, ReviewFinding, ReviewResult
 from rebut.protocols.cross import settings as places
 from rebut.protocols.cross.settings import Settings
+from rebut.record import sessions
 from rebut.workspace.targets.target import Wanted
 
 NAME = re.compile(r"debate-\d{8}-\d{6}-\d+")
@@ -51,8 +54,6 @@ def test_folder_and_files_are_private(shop: Path) -> None:  # J6
 
 def test_the_session_answers_to_that_name_too(shop: Path) -> None:  # J6, C13
     outcome = crosses.review(shop, FOUND)
-    from rebut.record import sessions
-
     assert sessions.find(sessions.home(), folder_of(outcome).name).name == outcome.session
 
 
@@ -116,6 +117,53 @@ def test_a_state_folder_of_ones_own(shop: Path, tmp_path: Path) -> None:  # J5
     folder = folder_of(crosses.review(shop, FOUND, state_dir=str(tmp_path / "state")))
     assert folder.parent == tmp_path / "state" and {p.name for p in folder.iterdir()} == FILES
     assert not (shop / ".git/review-loop").exists()
+
+
+@pytest.mark.parametrize("place", ["file", "file/x", "file/x/y"])
+@pytest.mark.parametrize("words", [("cross",), ("cross", "--dry-run"), ("duel", "Redis?")], ids=" ".join)
+def test_a_state_folder_that_is_a_file_is_refused_before_any_call(
+    shop: Path, words: tuple[str, ...], place: str
+) -> None:  # J5
+    (shop.parent / "file").write_text("in the way")
+    if words[0] == "cross":
+        named = [f"--{role}={spec}" for role, spec in crosses.seats(shop.parent / "seats", FOUND).items()]
+    else:
+        said = duels.answers()
+        folder = shop.parent / "seats"
+        folder.mkdir()
+        roles = ("proposer", "challenger", "judge")
+        named = [f"--{role}={duels.script(folder / f'{role}.json', said, model=role)}" for role in roles]
+    done = piped(*words, *named, "--state-dir", str(shop.parent / place), cwd=shop)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"{shop.parent / 'file'} is not a folder" in done.stderr
+    assert not sessions.sessions(sessions.home())
+    assert (shop.parent / "file").read_text() == "in the way"
+
+
+def test_claiming_a_name_below_a_file_ends(tmp_path: Path) -> None:  # J5: of a fork, whose folder changed meanwhile
+    from datetime import datetime
+
+    (tmp_path / "file").write_text("in the way")
+    settings = Settings(state_dir=str(tmp_path / "file"))
+    assert places.claim(settings, datetime(2026, 1, 2, 3, 4, 5), 7) == "debate-20260102-030405-7"
+
+
+def test_a_state_folder_inside_the_workspace_is_not_part_of_the_next_change(shop: Path) -> None:  # J2 J5
+    named = [f"--{role}={spec}" for role, spec in crosses.seats(shop.parent / "seats", FOUND).items()]
+    fake = shop / "st/debate-20260102-030405-7"
+    fake.mkdir(parents=True)
+    (fake / "summary.md").write_text("a page of the user's own\n")
+    for extra in ((), ("--again",)):
+        done = piped("cross", *named, "--state-dir", "st", *extra, cwd=shop)
+        assert done.returncode == 0, done.stdout + done.stderr
+    first, last = sorted(path for path in (shop / "st").iterdir() if path != fake)
+    (first / "code.py").write_text("print('not of rebut')\n")
+    done = piped("cross", *named, "--state-dir", "st", "--again", cwd=shop)
+    *_, newest = sorted(path for path in (shop / "st").iterdir() if path != fake)
+    text = (newest / "artifact.md").read_text()
+    names = re.findall(r"^\+\+\+ b/(.*)", text, re.M)
+    assert names == ["api/orders.py", "st/debate-20260102-030405-7/summary.md", f"st/{first.name}/code.py"]
+    assert newest not in (first, last)
 
 
 def test_two_sessions_of_one_second_get_two_folders(tmp_path: Path) -> None:  # J6

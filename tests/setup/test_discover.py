@@ -378,6 +378,24 @@ def test_nobody_is_looked_for_where_every_seat_is_named(here: Here) -> None:  # 
     assert [p.seat for p in seats.participants] == ["author", "critic", "judge"]
 
 
+@pytest.mark.parametrize(("wrote", "critic"), [("openai", "anthropic"), ("anthropic", "openai"), ("", "openai")])
+@pytest.mark.parametrize("judge", [{}, {"judge": "human"}], ids=["", "judge"])
+def test_a_transcript_is_reviewed_by_another_family_than_its_own(
+    here: Here, wrote: str, critic: str, judge: dict[str, str]
+) -> None:  # J8
+    here.env |= {"ANTHROPIC_API_KEY": "sk-test", "OPENAI_API_KEY": "sk-test"}
+    found = discover.look_now(here.config, here.env)
+    assert found is not None
+    able = sorted((one for one in found if one.name in ("anthropic", "openai")), key=lambda one: one.name)
+    connect = connector(here.config, here.env, here.root)
+    seats = SeatAssignment(load("cross"), here.config, connect, find=lambda wanted: able).assign(judge, wrote=wrote)
+    family = {p.seat: p.family for p in seats.participants}
+    if wrote or not judge:
+        assert family["critic"] == critic
+    if wrote and not judge:
+        assert family["author"] == wrote
+
+
 def test_two_of_one_model_in_one_role_have_names_of_their_own(here: Here) -> None:  # C2, K3
     here.env |= {"ANTHROPIC_API_KEY": "sk-test"}
     found = discover.look_now(here.config, here.env)

@@ -7,7 +7,9 @@ import os
 import re
 from pathlib import Path
 
+import crosses
 import pytest
+from console import piped
 from repositories import small
 from targeting import refused, target
 
@@ -62,9 +64,10 @@ def test_the_newest_transcript_of_this_workspace_counts(repo: Path, own_home: Pa
     codex(own_home, repo, "first codex", "## Design\n\nlast codex", age=5)
     codex(own_home, tmp_path, "another workspace", name="rollout-2.jsonl", age=1)
     assert last_said(repo).text == "## Design\n\nlast codex"
+    assert target(repo, from_transcript=True).wrote == "openai"
     claude(own_home, repo, claude_line("## Design\n\nnew claude", repo), name="s2.jsonl", age=2)
     found = target(repo / "src", from_transcript=True)
-    assert found.text == "## Design\n\nnew claude"
+    assert found.text == "## Design\n\nnew claude" and found.wrote == "anthropic"
     assert found.why.startswith("the last message in s2.jsonl, a transcript of Claude Code: it has the heading")
 
 
@@ -146,3 +149,23 @@ def test_secrets_leave_a_message_as_they_leave_everything(repo: Path, own_home: 
     # C8
     claude(own_home, repo, claude_line("## Design\n\nthe password is hunter2", repo))
     assert "[secret:x:00000000]" in target(repo, from_transcript=True).text
+
+
+@pytest.mark.parametrize("words", [("--context-file", "m.md"), ("--from-transcript",)], ids=" ".join)
+def test_standard_input_comes_before_a_context_file_and_a_transcript(
+    repo: Path, own_home: Path, words: tuple[str, ...]
+) -> None:  # J1
+    (repo / "m.md").write_text("# Design\n\nof the file\n")
+    claude(own_home, repo, claude_line("# Design\n\nof the transcript", repo))
+    seats = crosses.seats(repo.parent / "seats", {"r1/critique@critic": crosses.proposal()})
+    named = ("--critic", seats["critic"], "--judge", seats["judge"], "--state-dir", str(repo.parent / "state"))
+    done = piped("cross", *words, *named, cwd=repo, feed="# Design\n\nof the pipe\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    [folder] = (repo.parent / "state").iterdir()
+    assert "of the pipe" in (folder / "artifact.md").read_text()
+    told = " ".join((done.stdout + done.stderr).split())
+    assert f"{' '.join(words)} is not used, since standard input comes first" in told
+    empty = piped("cross", *words, *named, "--again", cwd=repo)
+    assert empty.returncode == 0, empty.stdout + empty.stderr
+    newest = max((repo.parent / "state").iterdir(), key=lambda one: one.name)
+    assert "of the pipe" not in (newest / "artifact.md").read_text()

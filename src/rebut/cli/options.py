@@ -300,12 +300,17 @@ def given_limits(values: dict[str, Any]) -> dict[str, float]:
     found = {name: values.pop(name) for name in ("timeout", "minutes", "usd", "tokens", "calls")}
     given = {name: value for name, value in found.items() if value is not None}
     for name, value in given.items():
-        from rebut.domain.limits import RANGES, flag, span
-
-        low, high = RANGES[name]
-        if not low <= value <= high:
-            raise click.UsageError(f"{flag(name)} must be {span(name)}, got {value:,g}")
+        within(name, value)
     return given
+
+
+def within(name: str, value: float, called: str = "") -> None:
+    """Refuse a limit out of its range; `called` is the flag that it was given with, if that is not its usual one."""
+    from rebut.domain.limits import RANGES, flag, span
+
+    low, high = RANGES[name]
+    if not low <= value <= high:
+        raise click.UsageError(f"{called or flag(name)} must be {span(name)}, got {value:,g}")
 
 
 def given_scope(named: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
     RebutError
     ├── UsageError             you: a flag, a file or a config value is wrong; nothing was called        exit 2
     │   ├── ConfigError        a config file says something that it may not
+    │   ├── NotAvailable       a model that was named cannot be called here: a tool, key or file is missing
     │   ├── NotSeated          a seat is empty: no model was named for it, and none was found
     │   ├── PriceUnknown       a dollar limit, and a model whose price is unknown
     │   └── UnknownSession     no session, or more than one, has that name
@@ -56,6 +57,10 @@ class UsageError(RebutError):
 
 class ConfigError(UsageError):
     """A config file is malformed or asks for something it may not."""
+
+
+class NotAvailable(UsageError):
+    """A model was named that cannot be called here: its tool, key or file is missing. A fallback may take over."""
 
 
 class NotSeated(UsageError):

@@ -41,6 +41,16 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def not_writable(folder: Path) -> str:
+    """Why a folder cannot hold new files, whether or not it exists yet; empty if it can. Nothing is created."""
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place):
+            if not place.is_dir():
+                return f"{place} is not a folder"
+            return "" if os.access(place, os.W_OK | os.X_OK) else f"{place} is not writable"
+    return ""
+
+
 def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -> bool:
     """Write `data` to `path`, all of it or nothing: to a file beside it first, which then takes its place.
 

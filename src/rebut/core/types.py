@@ -39,6 +39,12 @@ class ModelSpec:
         if named := re.match(r"([A-Za-z][\w.-]*)=(?=.)", rest):
             name, rest = named[1], rest[named.end() :]
         provider, colon, model = rest.partition(":")
+        if "=" in provider:
+            wrong = provider.partition("=")[0]
+            raise UsageError(
+                f"{wrong!r} in {text!r} is not a name",
+                "Write NAME=SPEC. A name begins with a letter from A to Z and has letters, digits, dots, - and _.",
+            )
         effort = ""
         holder = model if colon else provider
         if "@" in holder:

@@ -37,11 +37,15 @@ RULES: Mapping[str, Rule] = {
     "undecided": Rule("the protocol itself says that it reached no decision"),
     "files unread": Rule("files of the target were not read, and no policy accepts that"),
     "shown in part": Rule("a model was shown only a part of its question"),
-    "part missing": Rule("a part of the target was not reviewed, because its critique failed"),
+    "part missing": Rule(
+        "a part of the target was not reviewed, because its critique failed or leaves out its findings"
+    ),
     "seats missing": Rule("a seat gave no answer that counts"),
     "not weighed": Rule("the judge did not rule on a P1 or P2, or the critic did not weigh what the judge added"),
     "unmatched": Rule("an objection names a point that does not exist, so it was not weighed"),
-    "contradiction": Rule("the judge keeps the original although it calls a P1 or P2 valid"),
+    "contradiction": Rule(
+        "the judge keeps the original although it calls a P1 or P2 valid, or a verdict approves beside a high finding"
+    ),
     "not written": Rule("the version that was chosen could not be written, or its patch does not apply"),
     "same model": Rule("the critic is the model that wrote what it reviews, or the judge's model"),
     "nothing raised": Rule("no point was raised against the position"),

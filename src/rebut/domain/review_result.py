@@ -17,6 +17,7 @@ MOST_SHOWN = 5
 LONGEST_CONTENT = 20_000
 ENDED = {
     "agreed": "the critic agrees",
+    "clean": "static analysers found nothing",
     "quiet": "two rounds brought nothing new",
     "rounds": "all rounds are used",
     "unwritten": "the chosen version could not be written",
@@ -145,6 +146,8 @@ class ReviewResult:
     """In which round the judge was asked and gave no answer, and why."""
     slips: tuple[str, ...] = ()
     """Rulings that the judge walked back without new evidence, and findings that the critic dropped without a word."""
+    analysed: bool = False
+    """The critic is a static analyser, which finds nothing or something; it does not agree."""
 
     @classmethod
     def of(cls, ledger: Ledger, decision: Decision, *, judge: str = "judge", **more: Any) -> ReviewResult:
@@ -174,7 +177,8 @@ class ReviewResult:
         said += f", {grave} P1" if grave else ""
         last = self.history[-1] if self.history else None
         chose = f"the {last.by or 'judge'} chose {last.taken or last.choice}" if last else ""
-        why = chose if self.stopped_by in ("A", "B", "E") else ENDED.get(self.stopped_by, "")
+        ended = "clean" if self.analysed and self.stopped_by == "agreed" else self.stopped_by
+        why = chose if self.stopped_by in ("A", "B", "E") else ENDED.get(ended, "")
         return "; ".join(part for part in (said, why) if part)
 
     def dismissing(self, reasons: Mapping[str, str]) -> ReviewResult:

@@ -30,7 +30,7 @@ REPAIRS = 1
 ASK_LEFT = "`rebut resume ID --ask-left` asks it again, unless the debate has continued without it."
 PERSON = "human"
 """The family of people."""
-FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout")
+FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout", "bad reply")
 """The failures after which a seat's next model is asked."""
 
 
@@ -71,7 +71,7 @@ async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
         gone = left(runtime, q.key, q.fp)  # skipped by the user: a reply that arrived before still counts
         step = (await _best(q, call) or GivenUp(LEFT, gone, ASK_LEFT)) if gone else await _next(runtime, q, call)
         if isinstance(step, Next):
-            connection = runtime.connection(step.spec)
+            connection = runtime.connection(step.spec, q.who.seat)
             worst = worst_case(q, step, connection)
             refusal = _refused(runtime, q, worst, connection)
             if not refusal:
@@ -147,11 +147,12 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
     for asked, attempt in call.returned:
         if attempt.again:
             continue
+        tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.spec), at)
         if attempt.outcome != "ok":
-            tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.spec), at)
             if attempt.outcome in FALLBACK_FOR and best is None and tried + 1 < len(specs):
-                at = max(at, tried + 1)
-                _fall_back(runtime, q, at, specs[at], attempt)
+                # The next model gets the question alone: it has not written what an earlier follow-up is about.
+                at, repairs, why, followup = max(at, tried + 1), 0, "ask", ""
+                _fall_back(runtime, q, at, specs[at], f"{attempt.outcome}: {attempt.message}")
                 continue
             return best or GivenUp(attempt.outcome, attempt.message, attempt.hint)
         try:
@@ -161,7 +162,12 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
             patient = asked is not None and asked.patient
             repairs += not patient
             if repairs > REPAIRS or (best and not patient):
-                return best or GivenUp("bad reply", f"the reply did not fit what was asked for: {error}")
+                message = f"the reply did not fit what was asked for: {error}"
+                if best is None and tried + 1 < len(specs):
+                    at, repairs, why, followup = max(at, tried + 1), 0, "ask", ""
+                    _fall_back(runtime, q, at, specs[at], f"bad reply: {message}")
+                    continue
+                return best or GivenUp("bad reply", message)
             why = "repair"
             quoted = prompts.quote(runtime.fence_key, "your earlier reply", cut(attempt.text, 2000))
             problem = prompts.quote(runtime.fence_key, "what is wrong with it", str(error))
@@ -224,10 +230,10 @@ def _current_model(runtime: Runtime, seat: str, count: int) -> int:
     return position if isinstance(position, int) and position < count else 0
 
 
-def _fall_back(runtime: Runtime, q: Question, at: int, spec: ModelSpec, attempt: Attempt) -> None:
+def _fall_back(runtime: Runtime, q: Question, at: int, spec: ModelSpec, why: str) -> None:
     if _current_model(runtime, q.who.seat, at + 1) >= at:
         return
-    value: dict[str, Json] = {"position": at, "spec": str(spec), "why": f"{attempt.outcome}: {attempt.message}"}
+    value: dict[str, Json] = {"position": at, "spec": str(spec), "why": why}
     runtime.write(Fact(key=f"fallback@{q.who.seat}", cls="limit", value=value))
 
 

@@ -40,7 +40,7 @@ async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) 
     def look() -> Json:
         out: dict[str, Json] = {}
         for who in seats:
-            connection = runtime.connection(who.spec)
+            connection = runtime.connection(who.spec, who.seat)
             trip = runtime.reachability.known(str(who.spec)) if connection.far else None
             tested = trip is not None and (trip.reads is not None or not connection.context_file)
             out[who.seat] = {

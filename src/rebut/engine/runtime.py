@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from rebut import __version__
-from rebut.core.errors import RecordError
+from rebut.core.errors import NotAvailable, ParticipantFailed, RecordError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import clean
-from rebut.core.types import Backend, ModelSpec, Participant
+from rebut.core.types import Backend, ModelSpec, Participant, Reply, Request
 from rebut.core.working_time import WorkingTime
 from rebut.domain.ledger import VERSION, Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
@@ -37,6 +37,16 @@ if TYPE_CHECKING:
     from rebut.record.journal import Journal
     from rebut.workspace.targets.target import Target
     from rebut.workspace.tree import DebatedVersions, View, Workspace
+
+
+@frozen
+class Absent:
+    """The backend of a model that cannot be called here, for a seat that has a fallback."""
+
+    error: NotAvailable
+
+    async def complete(self, request: Request) -> Reply:
+        raise ParticipantFailed("missing tool", self.error.message, self.error.hint)
 
 
 def price_unknown(input_tokens: int, output_tokens: int) -> float | None:
@@ -166,10 +176,16 @@ class Runtime:
         """Clean and redact text from outside. Every such text passes through here before it enters a debate (C8)."""
         return self.redact(clean(text))
 
-    def connection(self, spec: ModelSpec) -> Connection:
+    def connection(self, spec: ModelSpec, seat: str = "") -> Connection:
+        """How a model is called. If it cannot be called here, the call fails and the seat's fallback takes over."""
         key = str(spec)
         if key not in self._connections:
-            self._connections[key] = self.connect(spec)
+            try:
+                self._connections[key] = self.connect(spec)
+            except NotAvailable as error:
+                if not self.fallbacks.get(seat):
+                    raise
+                self._connections[key] = Connection(Absent(error), lambda *_: 0.0)
         return self._connections[key]
 
     def write(self, event: Event) -> None:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rebut.core.errors import Aborted, ParticipantFailed
+from rebut.core import files
+from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
 from rebut.domain.ledger import Ledger, MoveKind, Point, Same
@@ -16,9 +17,14 @@ from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Answer, Ask, Debate, Failure
 from rebut.engine.protocol import Preparation
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
 V = TypeVar("V")
 UNCONTESTED = "uncontested: the models that answered chose the same, and none argued against it"
 """Why such an outcome is not an accepted decision."""
+MISSING = "a field is missing"
+"""How the complaint about a list of objections that was left out begins."""
 OWN = "-"
 """As the place of a protocol's files: the session's own folder."""
 LONG = 8192
@@ -41,12 +47,18 @@ def prompt_head(debate: Debate, rule: str) -> dict[str, str]:
 def chosen_folder(asked: Preparation, setting: str) -> str | None:
     """The folder that the user named in a setting, as an absolute path; empty for `-`, the session's own folder.
 
-    None where the user named none. A relative folder is relative to the workspace.
+    None where the user named none. A relative folder is relative to the workspace. UsageError if files cannot be
+    written there: found out after the debate, its files would be missing.
     """
     chosen = asked.named.get(setting)
     if chosen == OWN:
         return ""
-    return str(real(asked.workspace / Path(str(chosen)).expanduser())) if chosen else None
+    if not chosen:
+        return None
+    folder = real(asked.workspace / Path(str(chosen)).expanduser())
+    if why := files.not_writable(folder):
+        raise UsageError(f"--{setting.replace('_', '-')} {chosen} cannot be used: {why}", "Name a folder.")
+    return str(folder)
 
 
 async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: int = 0) -> list[Answer[V] | Failure]:
@@ -116,6 +128,21 @@ def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> li
     there = list(known)
     names = f"the {noun}s are {', '.join(there)}" if there else f"there is no {noun} yet"
     return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in there]
+
+
+def missing(reply: BaseModel, name: str) -> list[str]:
+    """A complaint if a reply leaves out a list of objections. That is not the same as an empty list: none.
+
+    Only the complaint is on record: a recorded answer has every field, whether or not the model wrote it.
+    """
+    if name in reply.model_fields_set or getattr(reply, name):
+        return []
+    return [f"{MISSING}: `{name}`; an empty list says that there are none"]
+
+
+def has_missing(complaints: Iterable[str]) -> bool:
+    """Whether an answer was taken although it leaves out its list of objections."""
+    return any(complaint.startswith(f"{MISSING}: ") for complaint in complaints)
 
 
 def called_same(

@@ -8,7 +8,7 @@ from typing import Any
 from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
-from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, noun_in
+from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ledger_of
@@ -276,21 +276,29 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     if ledger == Ledger(ledger.letter):
         return []
     struck = [p for p in ledger.open if fate_of(ledger, p) == "struck"]
+    walked = {s.point for s in ledger.slips if s.kind == "walked back"}
     groups: list[tuple[str, list[str]]] = [
-        ("agreed", [point_line(p) for p in ledger.agreed]),
+        ("agreed", [point_line(p) for p in ledger.agreed if p.id not in walked]),
         ("open", [point_line(p) + _granted(ledger, p) for p in ledger.open if p not in struck]),
         ("struck", [point_line(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
         ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
         (
             "walked back",
-            [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "walked back"],
+            [
+                f"{s.point} by the {s.by} in round {s.round}{_binding(ledger, s)}"
+                for s in ledger.slips
+                if s.point in walked and s.kind == "walked back"
+            ],
         ),
         ("dropped", [f"{s.point} by the {s.by} in round {s.round}" for s in ledger.slips if s.kind == "dropped"]),
     ]
     rows = []
     for name, items in groups:
-        if not items and (name in ("struck", "absent", "dropped") or not (ledger.points or ledger.unsupported)):
+        # A point may cite nothing, too: "unsupported 0" would deny that.
+        unclear = name == "unsupported" and not all(p.evidence for p in ledger.points)
+        optional = unclear or name in ("struck", "absent", "dropped")
+        if not items and (optional or not (ledger.points or ledger.unsupported)):
             continue  # without points there is nothing to count
         rows += hanging(f"  {name:<12} {len(items):>2}   {items[0] if items else ''}".rstrip(), width, 20)
         for item in items[1:5]:
@@ -298,6 +306,10 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         if len(items) > 5:
             rows.append(f"  {'':<12}      … {len(items) - 5} more")
     return rows
+
+
+def _binding(ledger: Ledger, slip: Slip) -> str:
+    return "; the concession still counts" if ledger.status(slip.point) == "conceded" else ""
 
 
 def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:

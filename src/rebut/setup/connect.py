@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut.backends.wrappers import AT_ONCE, Limited, Retrying, Timed
-from rebut.core.errors import UsageError
+from rebut.core.errors import NotAvailable, UsageError
 from rebut.core.network import is_local
 from rebut.core.types import Backend, ModelSpec
 from rebut.engine.runtime import Connection
@@ -97,7 +97,7 @@ def _local(spec: ModelSpec, workspace: Path) -> Connection:
     if not weights.is_here(model):
         first = "" if weights.has_runner() else "Run `pip install 'rebut[local]'`, then "
         get = f"rebut models get {model.id}" if model.place else "rebut models get"
-        raise UsageError(
+        raise NotAvailable(
             f"{spec.identity} has no model file yet",
             f"{first or 'Run '}`{get}`, which downloads its {model.size // 1_000_000:,} MB, once.",
         )
@@ -119,7 +119,7 @@ def _model_file(path: Path, spec: ModelSpec) -> Connection:
     from rebut.backends.embedded.backend import LABEL, Local
 
     if not weights.has_runner():
-        raise UsageError(
+        raise NotAvailable(
             f"{spec.provider} needs xllamacpp, which is not installed", "Run `pip install 'rebut[local]'`."
         )
     known = next((one for one in (weights.SMOLLM2, *weights.LARGER) if path.resolve().name == one.file), None)
@@ -165,7 +165,7 @@ def _tool(
     from rebut.backends.cli_tools.tables import find_executable
 
     if needed and find_executable(tool, env) is None:
-        raise UsageError(
+        raise NotAvailable(
             f"{tool.name} is not installed: there is no {tool.command} on PATH",
             f"{tool.install}, then log in; or choose another model."
             if tool.install
@@ -188,7 +188,7 @@ def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Con
         )
     key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
     if provider.api_key_env and not key and not is_local(provider.base_url):
-        raise UsageError(
+        raise NotAvailable(
             f"{provider.name} needs a key: {provider.api_key_env} is not set",
             f"Run `export {provider.api_key_env}=KEY`, or name another model: `rebut providers` lists what is here.",
         )

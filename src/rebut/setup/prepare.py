@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebut.core.errors import PriceUnknown, UsageError
+from rebut.core.errors import NotAvailable, PriceUnknown, UsageError
 from rebut.core.files import real, repository
 from rebut.core.frozen import frozen
 from rebut.core.types import ModelSpec, Sampling
@@ -216,6 +216,7 @@ class Setup:
             fallbacks=options.fallbacks,
             allow_same_model=options.allow_same_model,
             programs=protocol.programs if options.target is not None and options.target.kind == "code" else None,
+            wrote=options.target.wrote if options.target is not None else "",
         )
         sampling = Sampling.of(options.temperature, options.seed)
         return replace(seats, participants=tuple(replace(p, sampling=sampling) for p in seats.participants))
@@ -386,7 +387,7 @@ class Setup:
             return
         asked = [p for p in plan.seats if p.seat not in (*plan.protocol.silent, plan.protocol.judge)]
         for who in asked:
-            if self.connect(who.spec).whole_files and not plan.fallbacks.get(who.seat):
+            if not plan.fallbacks.get(who.seat) and self.connect(who.spec).whole_files:
                 raise UsageError(
                     f"{who.spec} ({who.seat}) reads whole files, and the files here do not match {target.origin}, "
                     f"neither before the change nor after it: {', '.join(target.loose[:5])}",
@@ -401,7 +402,11 @@ class Setup:
         asked = [p for p in plan.seats if p.seat not in plan.protocol.silent]
         specs = [(p.seat, spec) for p in asked for spec in (p.spec, *plan.fallbacks.get(p.seat, ()))]
         for seat, spec in specs:
-            if self.connect(spec).price(1000, 1000) is None:
+            try:
+                price = self.connect(spec).price(1000, 1000)
+            except NotAvailable:  # its fallback is asked instead
+                continue
+            if price is None:
                 raise PriceUnknown(
                     f"the price of {spec} ({seat}) is not known, so --max-usd cannot be kept",
                     "Add --max-tokens N, which can be kept.",

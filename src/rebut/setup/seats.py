@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from rebut.core.errors import NotSeated, UsageError
+from rebut.core.errors import NotAvailable, NotSeated, UsageError
 from rebut.core.files import shipped
 from rebut.core.frozen import frozen
 from rebut.core.network import same_place
@@ -64,8 +64,12 @@ class SeatAssignment:
         fallbacks: Given | None = None,
         allow_same_model: bool = False,
         programs: Mapping[str, str] | None = None,
+        wrote: str = "",
     ) -> Seats:
-        """Fill each role with the models in `given`, else in the config, else found here, else with its program."""
+        """Fill each role with the models in `given`, else in the config, else found here, else with its program.
+
+        `wrote` is the family that wrote what is debated, if that is known: its critic is of another one.
+        """
         check_effort(effort)
         roles, notes = self._protocol.seats, list[str]()
         chosen = {
@@ -80,7 +84,7 @@ class SeatAssignment:
         repeated = False
         if able := self._available(found):
             if missing:
-                repeated = self._choose_found(chosen, able, notes)
+                repeated = self._choose_found(chosen, able, notes, wrote)
                 notes += [f"not used: {one.name} ({one.problem})" for one in found if one.here and one.problem]
                 self._note_unlisted(notes)
             if third:
@@ -119,7 +123,11 @@ class SeatAssignment:
             if seat not in protocol.silent:  # nothing is sent to a silent seat
                 permitted(self._config, seat, spec)
                 _must_be_model(protocol, seat, spec)
-        filled = [Participant(s, spec, self._family(s, spec), default=s == default) for s, spec in specs.items()]
+        spared = fallbacks or {}
+        filled = [
+            Participant(s, spec, self._family(s, spec, spared=s in spared), default=s == default)
+            for s, spec in specs.items()
+        ]
         families = {p.family for p in filled if p.seat in parties}
         if len(families) == 1 < len({self._who(spec) for spec in parties.values()}) and "" not in families:
             notes.append(f"all debaters are of one family ({families.pop()}): less independent than two families")
@@ -198,20 +206,23 @@ class SeatAssignment:
                 out.setdefault((model.name, family), replace(model, specs=(spec,), family=family))
         return [one for one in out.values() if one.kind != "embedded"] or list(out.values())
 
-    def _choose_found(self, chosen: dict[str, list[ModelSpec]], able: Sequence[FoundModel], notes: list[str]) -> bool:
+    def _choose_found(
+        self, chosen: dict[str, list[ModelSpec]], able: Sequence[FoundModel], notes: list[str], wrote: str = ""
+    ) -> bool:
         """Fill empty roles: first with another family, then another model, last with a model that has a seat already.
 
         True if a model has two seats that way.
         """
         named = [spec for role, specs in chosen.items() if role != self._judge for spec in specs]
-        families = self._families(chosen)
+        families = self._families(chosen) | ({wrote} - {""})
         models = {self._who(spec) for spec in named}
         repeated = False
         for role, count in self._protocol.seats.items():
             if chosen[role] or role == self._judge or not count:
                 continue
             for n in range(1, (MOST_FOUND if count == MANY else count) + 1):
-                one = _of_new_family(able, families)
+                one = next((o for o in able if o.family == wrote and role in self._protocol.silent), None)
+                one = one or _of_new_family(able, families)
                 one = one or next((o for o in able if self._who(o.specs[0]) not in models), None)
                 if one is None and count == MANY and n > 1:
                     break  # the same model in two seats of a role adds nothing
@@ -299,14 +310,17 @@ class SeatAssignment:
             party, spec = models[0] if models else (party, spec)
         return party, spec
 
-    def _family(self, seat: str, spec: ModelSpec) -> str:
-        """The family of a model. A silent seat is never asked, so its model need not be available."""
+    def _family(self, seat: str, spec: ModelSpec, *, spared: bool = False) -> str:
+        """The family of a model. A silent seat is never asked, so its model need not be available.
+
+        Neither need the model of a seat with a fallback (`spared`), which then takes over at the first call.
+        """
         try:
             return self._connect(spec).family
-        except UsageError:
-            if seat not in self._protocol.silent:
-                raise
-            return ""
+        except UsageError as error:
+            if seat in self._protocol.silent or (spared and isinstance(error, NotAvailable)):
+                return ""
+            raise
 
     def _who(self, spec: ModelSpec) -> str:
         """What a spec means, to compare two of them: the first provider with its address, and the model there.

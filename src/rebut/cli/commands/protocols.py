@@ -23,6 +23,7 @@ from rebut.cli.options import (
     scope_options,
     shown,
     topic_of,
+    within,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def cross_command(content: str, backend_timeout_seconds: float | None, everythin
     """A critic reviews a change or a proposal, a judge rules on its findings, and you (or the judge) decide.
 
     CONTENT is the text to review; - reads it from standard input. Without CONTENT, rebut reviews --artifact-file,
-    standard input, --from-transcript, or the uncommitted changes.
+    standard input, --context-file, --from-transcript, or the uncommitted changes.
     """
     from rebut.cli.launch import launch
 
@@ -88,6 +89,7 @@ def cross_command(content: str, backend_timeout_seconds: float | None, everythin
     if backend_timeout_seconds is not None:
         if named.get("timeout") is not None:
             raise click.UsageError("--timeout and --backend-timeout-seconds are the same; give one")
+        within("timeout", backend_timeout_seconds, "--backend-timeout-seconds")
         named["timeout"] = backend_timeout_seconds
     how = shown(named)
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
@@ -104,7 +106,7 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
     stdin = ""
     if content == "-":
         content, stdin = "", everything()
-    elif not (content or any(texts.values())) and (not scope or named["target"] == "mixed"):
+    elif not (content or texts["artifact_file"]) and (not scope or named["target"] == "mixed"):
         stdin = waiting()
     return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)
 

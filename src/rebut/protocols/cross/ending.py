@@ -21,6 +21,7 @@ from rebut.protocols.shared import misread, of_rounds
 
 WHY = {
     "agreed": "the critic agrees",
+    "clean": review_result.ENDED["clean"],
     "quiet": "two rounds in a row brought no new P1 or P2",
     "rounds": "all rounds are used",
     "A": "the original is kept",
@@ -110,7 +111,7 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         kind=made.decision.lower(),
         unsettled="not decided" if made.decision == "Stopped" else "",
         heading=heading,
-        decision=f"{made.decision}: {state.contradiction or WHY.get(cause, debate.stopped)}."
+        decision=f"{made.decision}: {state.contradiction or WHY.get(_why(made, cause), debate.stopped)}."
         + (f" {last}" if last else ""),
         doubts=tuple(doubts),
         stopped=(state.unwritten or state.contradiction) if whole else debate.stopped,
@@ -125,6 +126,10 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
             debate.ledger.unplaced,
         ),
     )
+
+
+def _why(made: ReviewResult, cause: str) -> str:
+    return "clean" if made.analysed and cause == "agreed" else cause
 
 
 def _by_person(debate: Debate, state: CrossState, cause: str) -> bool:
@@ -206,6 +211,8 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),
         stopped_by=cause,
+        analysed=debate.seat("critic").spec.provider in versions.PROGRAMS
+        and not debate.spoke_for(debate.seat("critic")),
         judge_failed=state.judge_failed,
         slips=tuple(f"{s.point} {s.kind} by the {s.by} in round {s.round}" for s in dict.fromkeys(ledger.slips)),
     )

@@ -47,8 +47,8 @@ class Raised(Form):
     fix: AsItStands = Field(default="", description="the text that should replace the cited lines; empty for none")
     same_as: SameAs
 
-    def point(self, by: str, round: int) -> Point:
-        """For the ledger."""
+    def point(self, by: str, round: int, about: str = "") -> Point:
+        """For the ledger. `about` is the document, if there is more than one."""
         evidence, again = cited(self.evidence), self.same_as
         return Point(
             self.text,
@@ -57,6 +57,7 @@ class Raised(Form):
             self.severity,
             self.category,
             evidence,
+            about=about,
             same_as=again,
             action=self.action,
             fix=self.fix,
@@ -88,7 +89,7 @@ class CodeCritique(Form):
     suggestions: list[str] = Field(
         default_factory=no_items, description="what would make it better, beyond the findings"
     )
-    agrees: bool = Field(description="true only if no P1 or P2 speaks against the artifact as it is")
+    agrees: bool = Field(strict=True, description="true only if no P1 or P2 speaks against the artifact as it is")
     need: Need
 
     def is_agreement(self) -> bool:

@@ -79,10 +79,11 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
     """All parts of the critique, in parallel."""
     target, version, critic = r.target, state.latest, r.seat("critic")
     changed = [p for p in r.ledger.points if not state.trusting and versions.differs(p, state.versions, r.n)]
-    check, asks = reply_checks.critique(r.ledger, changed), list[Ask[Any]]()
+    asks = list[Ask[Any]]()
     shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
     shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if r.ledger.points else ""}
     if target.kind != "proposal":
+        check = reply_checks.critique(r.ledger, changed, document(target, CodeCritique))
         parts = split(replace(target, text=""), DIFF_TOKENS)
         for n, part in enumerate(parts, 1):
             shown = artifact(r, version, part, text=target.kind == "code")
@@ -91,10 +92,18 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
             prompt = fill(prompts.CODE, **shared, artifact=shown)
             asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":
+        check = reply_checks.critique(r.ledger, changed, document(target, ProposalCritique))
         prompt = fill(prompts.PROPOSAL, **shared, artifact=_text(r, version))
         asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else ""))
     # Without any answer, the first round stays open for resume; a later one ends with what there is.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
+
+
+def document(target: Target, form: type[CodeCritique]) -> str:
+    """The document that a critique is about. The same words about code and text are two findings."""
+    if target.kind != "mixed":
+        return ""
+    return "the text" if form is ProposalCritique else "the code"
 
 
 def _context(r: Round) -> str:
@@ -113,7 +122,10 @@ def _before(r: Round, state: CrossState) -> str:
 
 async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], agreed: bool) -> None:
     """Enter the findings of a round, and the new status of those that were not raised again."""
-    await r.note("critique", [f.point("critic", r.n) for reply in replies for f in reply.findings if f.text])
+    documents = [(reply, document(r.target, type(reply))) for reply in replies]
+    await r.note(
+        "critique", [f.point("critic", r.n, about) for reply, about in documents for f in reply.findings if f.text]
+    )
     pressed = {p.id for p in weighing.raised_in(r.ledger, r.n)}
     looked = {r.ledger.issue_of(one.id): one for reply in replies for one in reply.earlier}
     entries: list[Entry] = []

@@ -7,15 +7,18 @@ from collections.abc import Callable, Collection, Sequence
 from rebut.domain.ledger import Ledger, Point, Same
 from rebut.protocols.cross import findings
 from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement
-from rebut.protocols.shared import called_same, misread, unknown, unsound
+from rebut.protocols.shared import called_same, misread, missing, unknown, unsound
 
 
-def critique(ledger: Ledger, changed: Sequence[Point] = ()) -> Callable[[CodeCritique], list[str]]:
-    """`changed` are the findings that were raised against an earlier version than the one under review."""
+def critique(ledger: Ledger, changed: Sequence[Point] = (), about: str = "") -> Callable[[CodeCritique], list[str]]:
+    """`changed` are the findings that were raised against an earlier version than the one under review.
+
+    `about` is the document, if there is more than one.
+    """
 
     def check(reply: CodeCritique) -> list[str]:
         named = [one.id for one in reply.earlier]
-        wrong = unknown(named, ledger.point_ids, "finding")
+        wrong = missing(reply, "findings") + unknown(named, ledger.point_ids, "finding")
         looked = {ledger.issue_of(id) for id in (*named, *(f.same_as for f in reply.findings))}
         for point in changed:
             if point.id not in looked and findings.is_grave(ledger, point) and findings.is_open(ledger, point):
@@ -31,10 +34,10 @@ def critique(ledger: Ledger, changed: Sequence[Point] = ()) -> Callable[[CodeCri
                 wrong.append(f"finding {n} is empty")
             if found.severity in findings.GRAVE and not found.evidence and not found.same_as:
                 wrong.append(f"finding {n} is {found.severity} and cites nothing: name the place and quote it")
-        wrong += unsound(ledger, (f.point("critic", 0) for f in reply.findings), "finding")
+        wrong += unsound(ledger, (f.point("critic", 0, about) for f in reply.findings), "finding")
         if reply.agrees and any(f.severity in findings.GRAVE for f in reply.findings):
             wrong.append("`agrees` is true, but a P1 or P2 is raised: it is one or the other")
-        if not reply.agrees and not reply.findings:
+        if not reply.agrees and not reply.findings and "findings" in reply.model_fields_set:
             wrong.append("`agrees` is false, but there is no finding: say what is wrong")
         return wrong
 

@@ -12,7 +12,7 @@ from rebut.protocols.cross import ending, findings, prompts, questions, render, 
 from rebut.protocols.cross.forms import CodeCritique
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
-from rebut.protocols.shared import aborted, began_before, describe, ended_by
+from rebut.protocols.shared import aborted, began_before, describe, ended_by, has_missing
 
 LOOKED = 4
 """The first version in which a finding counts as fixed only if the critic or the judge looked at it again."""
@@ -107,6 +107,9 @@ async def _critique(r: Round, state: CrossState) -> tuple[Answer[Any], ...]:
         part = failure.key.rpartition("/")[2].partition("@")[0].partition(".")[2]
         missing = f"the part {part} of the critique" if part else "the critique"
         state.notes.append(f"round {r.n}: {missing} is missing ({describe(failure)}), so that part was not reviewed")
+    if any(has_missing(answer.complaints) for answer in answers.answered):
+        state.unread = True
+        state.notes.append(f"round {r.n}: the critique leaves out `findings`, so it is not an agreement")
     if not answers.answered:
         r.stop(ended_by(answers.failed[0], r.n))
     return answers.answered

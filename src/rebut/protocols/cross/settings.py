@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -109,19 +110,22 @@ def folder(session: NewSession) -> FilesFolder:
 
 def claim(settings: Settings, now: datetime, pid: int) -> str:
     """The session's second name, `debate-YYYYMMDD-HHMMSS-PID`; its folder is made, so that no other takes it."""
+    parent = Path(settings.state_dir)
+    if settings.state_dir:
+        with suppress(OSError):  # without it, the next `mkdir` fails too
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         name = f"debate-{now:%Y%m%d-%H%M%S}-{pid}"
         if not settings.state_dir:
             return name
         try:
-            Path(settings.state_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
-            Path(settings.state_dir, name).mkdir(mode=0o700)
+            (parent / name).mkdir(mode=0o700)
         except FileExistsError:
             now += timedelta(seconds=1)
-            continue
-        except (OSError, RuntimeError):
+        except OSError:
             return name  # reported when its files cannot be written
-        return name
+        else:
+            return name
 
 
 def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:

@@ -10,7 +10,7 @@ from rebut.protocols.revise.settings import (
 )
 
 name = "revise"
-version = "5"
+version = "6"
 seats = {"author": 2, "synthesizer": 1}
 judge = "synthesizer"
 letter = "W"

@@ -89,7 +89,7 @@ def ended(
         stopped=state.cut_short,
         final=f"{text}\n{page}" if page else text,
         data=data(state),
-        notes=(*notes, *_unsupported(debate.ledger)),
+        notes=(*notes, *([state.contradiction] if state.contradiction else ()), *_unsupported(debate.ledger)),
         rows=(*rows, *_where(state)),
         worth=found.worth(state.files.names, "it ended early" if state.cut_short else "")
         if debated
@@ -101,6 +101,12 @@ def _doubts(state: ReviseState, notes: Sequence[str]) -> tuple[Doubt, ...]:
     """`notes` say what is missing of the result."""
     found = [Doubt("ended early", said=state.cut_short)] if state.cut_short else []
     found += [Doubt("part missing", said="; ".join(notes))] if notes else []
+    if state.rounds and (silent := state.rounds[-1].silent):
+        names = " and ".join(state.files.names[by] for by in silent)
+        said = f"the last critique by {names} leaves out the weaknesses"
+        found.append(Doubt("part missing", "NOT ALL OF IT CRITIQUED", said))
+    if state.contradiction:
+        found.append(Doubt("contradiction", "THE SYNTHESIZER CONTRADICTS ITSELF", state.contradiction))
     return (*found, *([] if state.settings.debates else [Doubt("not debated", said="the drafts were not debated")]))
 
 

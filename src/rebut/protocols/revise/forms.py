@@ -30,13 +30,13 @@ class Strength(Form):
 
 
 class Objection(Form):
-    """An objection to the other document."""
+    """An objection to the other document. Its severity comes after its reasons and evidence, which decide it."""
 
     glance: ClassVar[Glance] = Glance(tag="grade")
     text: str = Field(description="what is wrong, missing or risky, and what its consequence is")
-    severity: Level
-    impact: Impact = Field(description="none is for style, naming and order")
     evidence: Cites = Field(default_factory=no_items, description="a section of the document, or a place in a file")
+    impact: Impact = Field(description="none is for style, naming and order")
+    severity: Level
     same_as: SameAs
 
     @property
@@ -57,11 +57,17 @@ class Objection(Form):
         return Point(self.whole, by, round, self.grade, category, evidence, about, self.same_as)
 
 
-class Dispute(Objection):
+class Reasoned(Form):
+    """The fields of a dispute that come first."""
+
+    text: str
+    why: str = Field(description="why your own choice is better, with evidence")
+
+
+class Dispute(Objection, Reasoned):
     """A choice on which the two documents differ."""
 
     text: str = Field(description="what they differ on, in a few words")
-    why: str = Field(description="why your own choice is better, with evidence")
 
     @property
     def whole(self) -> str:
@@ -160,10 +166,10 @@ class Finding(Form):
     """One finding of the two reviews together."""
 
     text: str
-    severity: Level = Field(description="one severity, even where the reviews differ")
-    held_by: Annotated[Literal["both", "first", "second"], FOLDED]
     evidence: Cites = Field(default_factory=no_items)
+    held_by: Annotated[Literal["both", "first", "second"], FOLDED]
     why: str = Field(default="", description="why this severity, if the reviews differ on it")
+    severity: Level = Field(description="one severity, even where the reviews differ")
 
 
 class Split(Form):
@@ -176,13 +182,13 @@ class Split(Form):
 class Verdict(Form):
     """One verdict made of two reviews."""
 
-    decision: Annotated[Literal["approve", "approve with changes", "reject"], FOLDED]
-    summary: str = Field(description="why, in one or two sentences")
     first: str = Field(description="the final assessment of the first review")
     second: str = Field(description="the final assessment of the second review")
     findings: list[Finding] = Field(default_factory=no_items, description="the gravest first; each once")
     agreement: list[str] = Field(default_factory=no_items, description="what both reviews agree on")
     disagreement: list[Split] = Field(default_factory=no_items)
+    summary: str = Field(description="why the decision that follows, in one or two sentences")
+    decision: Annotated[Literal["approve", "approve with changes", "reject"], FOLDED]
 
     def is_agreement(self) -> bool:
         return self.decision != "reject"

@@ -9,15 +9,17 @@ from pathlib import Path
 from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Same, Slip, baseless, distinct
+from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Point, Same, Slip, baseless, distinct
 from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts
 from rebut.protocols.revise.forms import Critique, Objection, Plan, Revision, Verdict
-from rebut.protocols.revise.sections import contained, parts as parts_of
+from rebut.protocols.revise.sections import contained, parts as parts_of, retitled
 from rebut.protocols.revise.state import ReviseState
 
 NONE = "None."
+NOTES = "Synthesis Notes"
+"""The section of a plan that rebut writes. The synthesizer may have written one of that name."""
 POINT = 100
 STATEMENT = 160
 Placed = Sequence[tuple[str, Entry]]
@@ -60,8 +62,8 @@ def _paired(items: Sequence[Objection], placed: Placed) -> list[tuple[Objection,
 def _objection(item: Objection, id: str, entry: Entry) -> str:
     evidence = () if isinstance(entry, Slip | Same) else entry.evidence
     severity, lowered = weighed(item.severity, evidence)
-    grade = severity if item.impact == "none" else f"{severity}, {item.impact}"
-    return f"{id or 'no such point'} ({grade}{lowered}) {item.whole}{ledgers.evidence(evidence, CITES_NOTHING)}"
+    grade = f"{severity}, {item.impact}{lowered}"
+    return f"{id or 'no such point'} ({grade}) {item.whole}{ledgers.evidence(evidence, CITES_NOTHING)}"
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
@@ -117,7 +119,7 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
         return f"{id} ({texts[id]})" if id in texts else f"{id} (does not exist)"
 
     notes = [
-        "## Synthesis Notes",
+        f"## {NOTES}",
         how_made(state),
         *fallbacks(state),
         section("### Adopted", [f"{named(r.id)}: {r.how}" for r in form.adopted], NONE),
@@ -132,11 +134,17 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
         notes.append(f"### Citations\n\nThe plan cites {inline(cites)}.")
     if left := [named(id) for id in texts if id not in ruled]:
         notes.append(section("### Not accounted for by the synthesizer", left))
-    return "\n\n".join([contained(form.document.strip("\n")), *notes]) + "\n"
+    document = retitled(contained(form.document.strip("\n")), NOTES, "Notes by the synthesizer")
+    return "\n\n".join([document, *notes]) + "\n"
 
 
-def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: ReviseState) -> str:
-    """The verdict of a review: assessments, findings, agreement, disagreement."""
+def of_verdict(
+    form: Verdict, placed: Sequence[tuple[str, Entry]], state: ReviseState, untied: Sequence[Point] = ()
+) -> str:
+    """The verdict of a review: assessments, findings, agreement, disagreement.
+
+    `untied` are the open points for which the synthesizer gives no tie-break.
+    """
     parts = [
         "# Review Verdict",
         f"**Decision**: {form.decision}",
@@ -161,6 +169,9 @@ def of_verdict(form: Verdict, placed: Sequence[tuple[str, Entry]], state: Revise
     parts.append(section("## Findings", rows, NONE))
     parts.append(section("## Points of Agreement", form.agreement, NONE))
     split = [f"{d.point}. Tie-break: {d.tie_break or 'none given'}" for d in form.disagreement]
+    split += [
+        f"{p.id}: {cut(p.text.rstrip('. '), POINT)}. Still open; the synthesizer gave no tie-break." for p in untied
+    ]
     parts.append(section("## Points of Disagreement", split, NONE))
     return "\n\n".join(p for p in parts if p) + "\n"
 

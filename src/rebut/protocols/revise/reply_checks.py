@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from rebut.core.text import squeeze
-from rebut.domain.ledger import Ledger
+from rebut.core.text import plural, squeeze
+from rebut.domain.ledger import Ledger, Point
 from rebut.protocols.revise.forms import Critique, Draft, Plan, Revision, Verdict
 from rebut.protocols.revise.sections import difference, headings, parts, sections
-from rebut.protocols.shared import unknown, unsound
+from rebut.protocols.shared import missing, unknown, unsound
 
 
 def draft(reply: Draft) -> list[str]:
@@ -20,7 +20,7 @@ def draft(reply: Draft) -> list[str]:
 
 def critique(ledger: Ledger, critic: str, about: str) -> Callable[[Critique], list[str]]:
     def check(reply: Critique) -> list[str]:
-        wrong = []
+        wrong = missing(reply, "weaknesses")
         for kind, items in (("weakness", reply.weaknesses), ("disagreement", reply.disagreements)):
             for n, item in enumerate(items, 1):
                 if not item.text:
@@ -31,7 +31,8 @@ def critique(ledger: Ledger, critic: str, about: str) -> Callable[[Critique], li
         wrong += unsound(ledger, raised)
         wrong += unknown((c.id for c in reply.concessions if c.id), (p.id for p in ledger.points))
         wrong += [
-            f"{id} was defended: raise it again (`same_as`) or concede it" for id in unnamed(ledger, critic, reply)
+            f"{id} was defended: raise it again (`same_as`) or concede it"
+            for id in unnamed(ledger, critic, about, reply)
         ]
         return wrong
 
@@ -43,13 +44,17 @@ def due(ledger: Ledger, critic: str) -> list[str]:
     return [p.id for p in ledger.having("defended") if critic in p.voices]
 
 
-def named_in(reply: Critique) -> set[str]:
-    again = {item.same_as for item in (*reply.weaknesses, *reply.disagreements) if item.same_as}
-    return again | {c.id for c in reply.concessions if c.id}
+def named_in(ledger: Ledger, critic: str, about: str, reply: Critique) -> set[str]:
+    """The points that a critique concedes or raises again, by id or in the same words."""
+    items = (*reply.weaknesses, *reply.disagreements)
+    again = {item.same_as for item in items if item.same_as}
+    raised = [ledger.repeated(item.point("", critic, about, 0)) for item in items if not item.same_as]
+    return again | {p.id for p in raised if p} | {c.id for c in reply.concessions if c.id}
 
 
-def unnamed(ledger: Ledger, critic: str, reply: Critique) -> list[str]:
-    return [id for id in due(ledger, critic) if id not in named_in(reply)]
+def unnamed(ledger: Ledger, critic: str, about: str, reply: Critique) -> list[str]:
+    named = named_in(ledger, critic, about, reply)
+    return [id for id in due(ledger, critic) if id not in named]
 
 
 def revision(ledger: Ledger, required: Sequence[str], before: str) -> Callable[[Revision], list[str]]:
@@ -98,8 +103,17 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
         wrong = [f"the assessment of the {n} review is empty" for n in ("first", "second") if not getattr(reply, n)]
         wrong += [f"finding {n} is empty" for n, f in enumerate(reply.findings, 1) if not f.text]
         wrong += [f"disagreement {n} has no tie-break" for n, d in enumerate(reply.disagreement, 1) if not d.tie_break]
-        said = " ".join(d.point for d in reply.disagreement).replace(":", " ").replace(",", " ").split()
-        wrong += [f"{p.id} is still open: say what decides it" for p in ledger.open if p.id not in said]
+        wrong += [f"{p.id} is still open: say what decides it" for p in untied(ledger, reply)]
+        grave = [str(n) for n, f in enumerate(reply.findings, 1) if f.text and f.severity == "high"]
+        if reply.decision == "approve" and grave:
+            which = f"{plural(len(grave), 'finding', 'findings')} {', '.join(grave)} {plural(len(grave), 'is', 'are')}"
+            wrong.append(f"the decision is approve, but {which} of high severity: it is one or the other")
         return wrong
 
     return check
+
+
+def untied(ledger: Ledger, reply: Verdict) -> list[Point]:
+    """The open points for which a verdict gives no tie-break."""
+    said = " ".join(d.point for d in reply.disagreement).replace(":", " ").replace(",", " ").split()
+    return [p for p in ledger.open if p.id not in said]

@@ -176,6 +176,8 @@ async def play_round(r: Round, state: ReviseState) -> None:
     await revise_documents(r, state, played)
     if _cut_short(state, played, "revision"):
         return
+    if played.silent:
+        return
     forms = [one.form for one in played.critiques.values()]
     played.convergence = ending.reached(
         critiqued,
@@ -322,7 +324,7 @@ def critique_entries(form: Critique, by: str, about: str, round: int, ledger: Le
             # An author that concedes a point which it alone raised withdraws it.
             own = known is not None and known.voices == (by,)
             out.append(Move(one.id, "withdraw" if own else "concede", by, round, one.text))
-    out += [Slip("dropped", id, by, round) for id in reply_checks.unnamed(ledger, by, form)]
+    out += [Slip("dropped", id, by, round) for id in reply_checks.unnamed(ledger, by, about, form)]
     # Strengths that cite a place, so that it is checked, too.
     return out + [Claim(s.text, by, round, cited(s.evidence)) for s in form.strengths if s.text and cited(s.evidence)]
 

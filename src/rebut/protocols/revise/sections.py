@@ -75,6 +75,15 @@ def sections(text: str) -> list[Section]:
     return out
 
 
+def retitled(document: str, title: str, other: str) -> str:
+    """A document in which no section has a title: each that has it is called `other`."""
+    lines = document.split("\n")
+    for one in sections(document):
+        if one.title.casefold() == title.casefold():
+            lines[one.at] = f"{'#' * one.level} {other}"
+    return "\n".join(lines)
+
+
 def contained(document: str) -> str:
     """A document of a model, so that nothing in it hides what stands below it or a part of itself.
 

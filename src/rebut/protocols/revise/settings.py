@@ -74,7 +74,7 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
     other = next(s for s in STAGES.values() if s is not stage)
     found: dict[str, Json] = {
         "strategy": strategy,
-        "other": wishes.strategies.get(other.name, other.without),
+        "other": wishes.strategies[other.name] if wishes.there else "debate",
         "tracks": _tracks(str(given.get("place") or base), workspace),
     }
     notices: list[str] = []

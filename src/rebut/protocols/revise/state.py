@@ -14,6 +14,7 @@ from rebut.core.types import Participant
 from rebut.domain.ledger import Claim, Entry
 from rebut.protocols.revise.forms import Critique, Revision
 from rebut.protocols.revise.settings import Settings, Stage
+from rebut.protocols.shared import has_missing
 
 LOG = "debate_log.md"
 
@@ -39,6 +40,8 @@ class ReviseState:
     result: tuple[Claim, ...] = ()
     """What the synthesis itself cites."""
     result_path: str = ""
+    contradiction: str = ""
+    """How the verdict contradicts its own findings, if it does."""
     settled: bool = False
     """The user ended the rounds."""
     added: int = 0
@@ -104,6 +107,11 @@ class RoundSoFar:
     @property
     def complete(self) -> bool:
         return len(self.revisions) == 2
+
+    @property
+    def silent(self) -> list[int]:
+        """The authors whose critique leaves out the weaknesses, which does not say that there are none."""
+        return [by for by, one in self.critiques.items() if has_missing(one.complaints)]
 
 
 @frozen

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rebut.core.errors import ParticipantFailed
+from rebut.core.text import plural
 from rebut.domain.forms import Form, cited
 from rebut.domain.ledger import Claim, Ledger
 from rebut.domain.prompts import fill
@@ -45,7 +46,21 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
     claims = [Claim(f.text, "synthesizer", state.complete, cited(f.evidence)) for f in form.findings if f.text]
     placed = await debate.enter("synthesis@synthesizer", claims)
     state.result = tuple(claim for _, claim in placed if isinstance(claim, Claim))
-    return of_verdict(form, placed, state), f"{form.decision}: {form.summary}"
+    state.contradiction = _contradiction(form, placed)
+    return of_verdict(form, placed, state, reply_checks.untied(ledger, form)), f"{form.decision}: {form.summary}"
+
+
+def _contradiction(form: Verdict, placed: render.Placed) -> str:
+    """How the decision contradicts the findings. A finding whose citation is absent is not of high severity."""
+    told = zip([f for f in form.findings if f.text], placed, strict=True)
+    high = [
+        id
+        for f, (id, claim) in told
+        if isinstance(claim, Claim) and render.weighed(f.severity, claim.evidence)[0] == "high"
+    ]
+    if form.decision != "approve" or not high:
+        return ""
+    return f"the synthesizer approves, although {', '.join(high)} {plural(len(high), 'is', 'are')} of high severity"
 
 
 async def baseline(debate: Debate, state: ReviseState) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rebut.core import files
 from rebut.core.frozen import frozen
 from rebut.core.text import counted
 from rebut.core.types import Changed
@@ -46,6 +47,7 @@ from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.snapshot import Redact
 
 MOST_FILES = 5_000
+METADATA = 1_000_000
 POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\n(?:[a-z0-9.-]+ [^\n]{1,200}\n){2,20}\Z")
 STANDS_FOR = "a Git LFS pointer; what it stands for is not read"
 
@@ -410,6 +412,14 @@ OWN = re.compile(
     re.S,
 )
 
+# With `--state-dir`, the folder of a review may be anywhere. Its name alone says little, so its metadata must fit.
+REVIEWED = re.compile(
+    r"(?P<folder>(?:.*/)?debate-\d{8}-\d{6}-\d+)/"
+    r"(?:artifact(?:-v\d+(?:-text)?)?|metadata|decision|summary|round-\d+-(?:input|critique|rebuttal)|final(?:-text)?)"
+    r"\.(?:md|json|patch)",
+    re.S,
+)
+
 OUTPUT = "rebut's own output"
 
 
@@ -438,9 +448,24 @@ class Own:
         kept = sessions.home()
         inside = kept.is_relative_to(top) and kept != top
         self.sessions = f"{kept.relative_to(top).as_posix()}/" if inside else ""
+        self._top, self._folders = top, dict[str, bool]()
 
     def __contains__(self, path: str) -> bool:
-        return bool(self.sessions and path.startswith(self.sessions)) or OWN.search(path) is not None
+        if (self.sessions and path.startswith(self.sessions)) or OWN.search(path):
+            return True
+        found = REVIEWED.fullmatch(path)
+        return found is not None and self._is_reviews(found["folder"])
+
+    def _is_reviews(self, folder: str) -> bool:
+        """Whether a folder holds the files of a review: rebut wrote the folder's own name into its metadata."""
+        if folder not in self._folders:
+            try:
+                data = json.loads(files.read(self._top / folder / "metadata.json", METADATA))
+            except (OSError, ValueError, RecursionError):
+                data = None
+            named = isinstance(data, dict) and data.get("session") == folder.rpartition("/")[2]
+            self._folders[folder] = named and "rebut_session" in data
+        return self._folders[folder]
 
 
 # Many texts redacted in few calls.

@@ -120,7 +120,9 @@ def _written(message: Message, wanted: Wanted) -> Target:
         kind: Kind = next(kind for kind in KINDS if kind == wanted.target)
         guess = Guess(kind, "high", "asked for")
     why = guess.why if wanted.target != "auto" else f"{message.origin}: {guess.why}"
-    target = Target(guess.kind, guess.confidence, why, notes=_unused(message), origin=_origin(message))
+    target = Target(
+        guess.kind, guess.confidence, why, notes=_unused(message), origin=_origin(message), wrote=message.wrote
+    )
     if guess.kind == "proposal":
         return replace(target, text=text)
     target = replace(target, given=text)
@@ -257,7 +259,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
     return Target(
         "code",
         "high",
-        f"explicit scope: {both.looked_at}",
+        f"the scope is {both.looked_at}",
         scope=scope.kind,
         diff=drawn.diff,
         changes=drawn.changes,
@@ -288,7 +290,7 @@ def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target
     notes = (f"{shown(name)}: {note}",) if note else ()
     change = Changed(name, None, text, added(spans))
     diff = section(name, None, text, spans)
-    return Target("code", "high", f"explicit scope: {name}", f"file:{path}", "", diff, (change,), notes=notes)
+    return Target("code", "high", f"the scope is {name}", f"file:{path}", "", diff, (change,), notes=notes)
 
 
 # The question to ask when the kind of a target is not clear.

@@ -30,7 +30,7 @@ class Wanted:
     content: str = ""
     artifact_file: str = ""
     stdin: str = ""
-    """What came on standard input, already read. A caller that may be a hook reads it only if nothing else is given."""
+    """What came on standard input, already read. A caller reads it only if nothing that comes before it is given."""
     context_file: str = ""
     from_transcript: bool = False
     instead: str = ""
@@ -66,6 +66,8 @@ class Target:
     """The whole text, if code was given as a text or within one."""
     file: str = ""
     """The file in the workspace that this text was read from; empty if it came from elsewhere or is also changed."""
+    wrote: str = ""
+    """The family of the models that wrote it, if it comes from the transcript of a tool."""
     cites: tuple[str, ...] = ()
     """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
 

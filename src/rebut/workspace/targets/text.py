@@ -25,6 +25,8 @@ class Message:
     origin: str
     name: str = ""
     unused: tuple[str, ...] = ()
+    wrote: str = ""
+    """The family of the models that wrote it, if that is known."""
 
 
 def find(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
@@ -46,7 +48,9 @@ def find(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
         return Message(wanted.stdin, origin, unused=unused)
     if origin == "--from-transcript":
         said = last_said(root)
-        return Message(said.text, f"the last message in {said.file.name}, a transcript of {said.tool}")
+        return Message(
+            said.text, f"the last message in {said.file.name}, a transcript of {said.tool}", wrote=said.family
+        )
     path = wanted.artifact_file if origin.startswith("--artifact") else wanted.context_file
     return Message(_text(root, path, never), origin, path, unused)
 

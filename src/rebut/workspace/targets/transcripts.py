@@ -20,6 +20,9 @@ MOST_FILES = 1_000
 INSTEAD = "Give the text itself: as an argument, on standard input or with --artifact-file."
 
 
+FAMILIES = {"Claude Code": "anthropic", "Codex": "openai"}
+
+
 @frozen
 class TranscriptMessage:
     """A message and where it was found."""
@@ -27,6 +30,11 @@ class TranscriptMessage:
     text: str
     tool: str
     file: Path
+
+    @property
+    def family(self) -> str:
+        """The family of the models that the tool runs."""
+        return FAMILIES[self.tool]
 
 
 def last_said(root: Path, env: Mapping[str, str] | None = None) -> TranscriptMessage:

@@ -16,7 +16,7 @@ FROZEN = {
     "src/rebut/domain/review_result.py": 2,  # a field of a recorded outcome
     "src/rebut/domain/ledger.py": 2,  # a move on record
     "src/rebut/protocols/cross/render.py": 1,
-    "src/rebut/protocols/cross/questions.py": 1,
+    "src/rebut/protocols/cross/questions.py": 2,
     "src/rebut/protocols/cross/findings.py": 1,
     "src/rebut/protocols/shared.py": 1,
     "src/rebut/reports/terminal.py": 1,

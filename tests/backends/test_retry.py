@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from loopback import Loopback
 
+from rebut.backends import wrappers
 from rebut.backends.http.client import Address, HttpClient, HttpFailed, retry_after
 from rebut.backends.http.openai import OpenAI
 from rebut.backends.http.prices import price, worst_case
@@ -149,9 +150,7 @@ def test_a_pause_that_does_not_fit_into_the_time_left_is_not_begun() -> None:
 
 def test_each_try_is_given_only_the_time_that_is_left() -> None:
     async def three() -> Stub:
-        loop = asyncio.get_running_loop()
-        real, skipped = loop.time, [0.0]
-        loop.time = lambda: real() + skipped[0]  # type: ignore[method-assign]
+        skipped = clock_ahead()
 
         def a_minute_passes() -> None:
             skipped[0] += 60
@@ -233,11 +232,18 @@ def test_no_more_calls_run_at_once_than_the_provider_allows_and_others_are_not_h
     assert asyncio.run(run()) == {"a": 3, "b": 5}
 
 
+@pytest.fixture(autouse=True)
+def own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `clock_ahead` changes is restored after each test."""
+    monkeypatch.setattr(wrappers, "clock", wrappers.clock)
+
+
 def clock_ahead() -> list[float]:
-    """By how many seconds the clock of the running loop is ahead; a test changes it."""
+    """By how many seconds the clocks of the running loop and of the wrappers are ahead; a test changes it."""
     loop = asyncio.get_running_loop()
-    real, ahead = loop.time, [0.0]
+    real, clock, ahead = loop.time, wrappers.clock, [0.0]
     loop.time = lambda: real() + ahead[0]  # type: ignore[method-assign]
+    wrappers.clock = lambda: clock() + ahead[0]
     return ahead
 
 

@@ -92,8 +92,8 @@ def joining(rows: list[dict[str, Any]], said: list[list[Said]]) -> None:
 # duel and ask
 
 
-def duel(said: list[list[Said]], place: Path, blind: bool = False) -> Debated:
-    answers = asked_first(False) if blind else duels.answers(3)
+def duel(said: list[list[Said]], place: Path) -> Debated:
+    answers = duels.answers(3)
     flaws = [[one.form("D", about="") for one in turn] for turn in said]
     answers["r1/challenge@challenger"] = duels.challenge(flaws=flaws[0])
     for n in (2, 3):
@@ -105,13 +105,32 @@ def duel(said: list[list[Said]], place: Path, blind: bool = False) -> Debated:
     seats = {
         role: duels.script(place / f"{role}.json", answers, model=role) for role in ("proposer", "challenger", "judge")
     }
-    state = {} if blind else {"state_dir": str(place / "state")}
-    outcome = rebut.run("ask" if blind else "duel", duels.TOPIC, rounds=3, workspace=place / "work", **seats, **state)
+    outcome = rebut.run(
+        "duel", duels.TOPIC, rounds=3, workspace=place / "work", **seats, state_dir=str(place / "state")
+    )
     return Debated(outcome, place)
 
 
+OTHER = {"proposer": "challenger", "challenger": "proposer"}
+
+
 def ask(said: list[list[Said]], place: Path) -> Debated:
-    return duel(said, place, blind=True)
+    answers = asked_first(False)
+    for turn, (seat, other) in zip(said, OTHER.items(), strict=False):
+        answers[f"r1/challenge@{seat}"] = duels.challenge(flaws=[one.form("D", about="") for one in turn])
+        answers[f"r1/defense@{other}"] = duels.defense(1, {f"D{id}": "rebut" for id in IDS})
+    answers["verdict@judge"] |= {"reasoning": "C1 decides."}
+    seats = {role: duels.script(place / f"{role}.json", answers, model=role) for role in (*OTHER, "judge")}
+    return Debated(rebut.run("ask", duels.TOPIC, rounds=1, workspace=place / "work", **seats), place)
+
+
+def raised_in_ask(done: Debated) -> Raised:
+    for seat, other in OTHER.items():
+        call = done.record.calls.get(f"r1/challenge@{seat}")
+        if call and call.answered:
+            quoted = [done.prompt(f"r1/defense@{other}"), done.prompt("verdict@judge")]
+            for flaw in call.answered.value["flaws"]:  # type: ignore[index,call-overload]
+                yield flaw["text"], seat, 1, [page for page in quoted if page]  # type: ignore[index,call-overload]
 
 
 def raised_in_duel(done: Debated) -> Raised:
@@ -228,7 +247,7 @@ def raised_in_panel(done: Debated) -> Raised:
 
 PROTOCOLS: dict[str, tuple[Callable[[list[list[Said]], Path], Debated], Callable[[Debated], Raised]]] = {
     "duel": (duel, raised_in_duel),
-    "ask": (ask, raised_in_duel),
+    "ask": (ask, raised_in_ask),
     "cross": (cross, raised_in_cross),
     "revise": (revise, raised_in_revise),
     "panel": (panel, raised_in_panel),

@@ -129,7 +129,7 @@ def test_an_automatic_fork_of_a_manual_review_has_no_person_in_it(tmp_path: Path
     assert begun.returncode == 4, begun.stdout + begun.stderr
     said = announced(folder, "--set", "mode=auto", exact=False)  # no person had chosen yet
     assert [s["seat"] for s in said["seats"]] == ["author", "critic", "judge"], "no decider"
-    assert said["kind"] == "keep original"
+    assert said["kind"] == "stopped"
 
 
 def announced(folder: Path, *changes: str, exact: bool = True) -> dict[str, Any]:

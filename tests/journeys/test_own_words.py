@@ -586,4 +586,4 @@ def test_the_same_words_about_code_and_text_are_two_findings(tmp_path: Path) -> 
     told = cross(shop, said, "--target", "mixed", MIXED)
     assert set(points(told)) == {"F1", "F2"}, "in round 2 each joins what was said about its document"
     asked = prompt(told, "r2/judgement@judge")
-    assert "About the code:" in asked and "About the text:" in asked
+    assert "about the code" in asked and "about the text" in asked

@@ -60,18 +60,19 @@ def fenced(text: str, kind: str = "") -> str:
 
 
 def concerns(replies: Sequence[CodeCritique], points: Sequence[Point], unplaced: Sequence[Move] = ()) -> str:
-    """A round's critique: agreements, concerns by document, suggestions, and what a proposal's critic adds.
+    """A round's critique: agreements, concerns, suggestions, and what a proposal's critic adds.
 
     `unplaced` are concerns that name a finding which does not exist.
     """
-    found = list[str]()
-    for about in dict.fromkeys(p.about for p in points):
-        found += [f"About {about}:"] if about else []
-        found.append(ledgers.raised([p for p in points if p.about == about]))
-    found += [f"- {row}" for row in ledgers.unplaced(unplaced)]
+    documents = dict.fromkeys(p.about for p in points)
+    found = [
+        f"Concerns{f' about {about}' if about else ''}:\n" + ledgers.raised([p for p in points if p.about == about])
+        for about in documents
+    ]
+    found += ["\n".join(["Concerns:", *(f"- {row}" for row in ledgers.unplaced(unplaced))])] if unplaced else []
     parts = [
         bullets("Agreements:", [a for r in replies for a in r.agreements], "- none"),
-        "\n".join(["Concerns:", *(found or ["- none"])]),
+        *(found or ["Concerns:\n- none"]),
         bullets("Suggestions:", [s for r in replies for s in r.suggestions], "- none"),
     ]
     for reply in replies:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from repositories import redact
 
-from rebut.core.errors import UsageError
+from rebut.core.errors import NothingRead, UsageError
 from rebut.core.types import Changed
 from rebut.workspace.targets.resolve import resolve
 from rebut.workspace.targets.target import Target, Wanted
@@ -32,7 +32,7 @@ def paths(found: Target) -> list[str]:
 
 
 def refused(root: Path, scope: str = "", **given: object) -> str:
-    with pytest.raises(UsageError) as error:
+    with pytest.raises((UsageError, NothingRead)) as error:
         target(root, scope, **given)
     assert error.value.hint
     return str(error.value)

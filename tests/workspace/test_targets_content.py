@@ -14,6 +14,7 @@ from targeting import applies, changed, paths, refused, target
 
 import rebut
 from rebut.api import Setup
+from rebut.core.errors import NothingRead
 from rebut.core.redaction import Redactor
 from rebut.workspace.file_reader import WorkingTree
 from rebut.workspace.targets.git_change import BETWEEN, redact_all
@@ -43,11 +44,13 @@ def test_a_binary_file_is_named_and_its_bytes_are_not_shown(repo: Path) -> None:
     assert "Binary files a/old.bin and /dev/null differ\n" in found.diff
 
 
-def test_only_binary_files_are_a_target_without_text(repo: Path) -> None:
-    # J2
-    put(repo, "logo.png", b"\x89PNG\0\1\2")
-    found = target(repo, "uncommitted")
-    assert found.changes == () and found.left_out == ("logo.png: binary",)
+@pytest.mark.parametrize(("name", "code"), [("logo.png", 0), ("run.bin", 3)])
+def test_only_binary_files_are_no_target(repo: Path, name: str, code: int) -> None:
+    # J2 C17
+    put(repo, name, b"\x89PNG\0\1\2")
+    with pytest.raises(NothingRead, match="nothing") as raised:
+        target(repo, "uncommitted")
+    assert f"{name}: binary" in raised.value.hint and raised.value.exit_code == code
 
 
 def test_a_submodule_is_told_and_never_entered(repo: Path) -> None:

@@ -224,13 +224,20 @@ async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: S
     )
 
 
-def _nothing_read(left_out: Sequence[str]) -> NothingRead:
-    """Pictures, fonts, sound and film need no review; other files that were not read are never a clean end."""
-    files = counted(len(left_out), "file of the change was", "files of the change were")
-    hint = f"Not read: {'; '.join(left_out[:5])}{' …' if len(left_out) > 5 else ''}"
-    if unread_files(left_out).doubtful:
-        return NothingRead(f"nothing was reviewed: {files} not read, and there is no other", hint)
-    return NothingRead("there is nothing to review: the change is pictures, fonts, sound or film", hint, exit_code=0)
+def _nothing_read(left_out: Sequence[str]) -> NothingRead | None:
+    """Why nothing of a change was read; None if nothing was left out but what rebut wrote itself.
+
+    Pictures, fonts, sound and film need no review; other files that were not read are never a clean end.
+    """
+    unread = unread_files(left_out)
+    if unread.doubtful:
+        count = counted(len(unread.doubtful), "file of the change was", "files of the change were")
+        hint = f"Not read: {'; '.join(unread.doubtful[:5])}{' …' if len(unread.doubtful) > 5 else ''}"
+        return NothingRead(f"nothing was reviewed: {count} not read, and there is no other", hint)
+    if unread.media:
+        what = "there is nothing to review: the change is pictures, fonts, sound or film"
+        return NothingRead(what, f"Not read: {'; '.join(unread.media[:5])}", exit_code=0)
+    return None
 
 
 async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str], instead: str = "") -> Target:
@@ -251,10 +258,11 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
         drawn = await draw(git, both.base, both.new, redact, never)
     finally:
         await git.close()
-    if drawn.left_out and not drawn.changes:
-        raise _nothing_read(drawn.left_out)
+    if not drawn.changes and (nothing := _nothing_read(drawn.left_out)):
+        raise nothing
     if not drawn.diff:
         hint = f"{instead}." if instead else f"{GIVE}, or another scope. {FORMS}"
+        hint = f"Left out: {drawn.left_out[0]}. {hint}" if drawn.left_out else hint
         raise UsageError(f"there is no change in {both.looked_at}", hint)
     return Target(
         "code",

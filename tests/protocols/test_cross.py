@@ -215,7 +215,7 @@ def test_the_judge_classifies_weighs_and_adds_what_was_missed(shop: Path) -> Non
 
 
 def test_an_absent_p1_is_demoted_and_a_moved_one_is_kept(shop: Path) -> None:  # J9, C11
-    absent = crosses.raised("Tokens leak.", "api/auth.py:12", category="security")
+    absent = crosses.raised("Tokens leak.", category="security", evidence=[duels.cite("api/auth.py:12", "token == x")])
     moved = crosses.raised("It commits first.", "api/orders.py:2")
     said = {
         "r1/critique@critic": crosses.critique(absent, moved),

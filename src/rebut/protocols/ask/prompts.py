@@ -134,7 +134,7 @@ $points
 What the program checked: $checked
 
 Decide which answer is better as it is now, and what the reader should do. Rules:
-- KeyChoice one. There is no draw, and no praise for both.
+- Pick one. There is no draw, and no praise for both.
 - Give your reasons by the ids of the claims and points that decided it. Length and tone decide nothing, and neither
   does the number of an answer.
 - A citation marked absent counts against the claim that makes it. "Found" means only that the quoted words are at that

@@ -128,7 +128,7 @@ $points
 What the program checked: $checked
 
 Decide who had the better case, and what to do. Rules:
-- KeyChoice one side. There is no draw, and no praise for both.
+- Pick one side. There is no draw, and no praise for both.
 - Give your reasons by the ids of the claims and points that decided it. Length and tone decide nothing.
 - A citation marked absent counts against the claim that makes it. "Found" means only that the quoted words are at that
   place: judge for yourself whether they support the claim. An unsupported claim carries no weight against a supported

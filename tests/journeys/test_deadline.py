@@ -47,7 +47,7 @@ def reviewed() -> Said:
         "r1/critique@critic": crosses.critique(crosses.raised()),
         "r1/judgement@judge": crosses.judgement("C", {"F1": "valid P1"}),
         "r1/version.code@judge": crosses.patch(),
-        "r2/critique@critic": crosses.critique(),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked()]),
     }
 
 

@@ -122,7 +122,6 @@ class SeatAssignment:
         for seat, spec in specs.items():
             if seat not in protocol.silent:  # nothing is sent to a silent seat
                 permitted(self._config, seat, spec)
-                _must_be_model(protocol, seat, spec)
         spared = fallbacks or {}
         filled = [
             Participant(s, spec, self._family(s, spec, spared=s in spared), default=s == default)
@@ -372,7 +371,6 @@ class SeatAssignment:
                 raise UsageError(f"there is no seat {seat!r} for a fallback", f"Seats: {', '.join(specs)}.")
             for spec in more:
                 permitted(self._config, seat, spec)
-                _must_be_model(self._protocol, seat, spec)
                 self._connect(spec)
                 if seat not in stand_ins or self._who(stand_ins[seat]) != self._who(spec):
                     others = {other: party for other, party in parties.items() if other != seat}
@@ -401,17 +399,6 @@ def permitted(config: Config, seat: str, spec: ModelSpec) -> None:
         raise UsageError(
             f"{spec.provider} ({seat}) is not among the providers that [egress] allow lists",
             "Choose another, or add it there: `rebut config path` shows where your own list is.",
-        )
-
-
-def _must_be_model(protocol: Protocol, seat: str, spec: ModelSpec) -> None:
-    """Refuse an analyser in a seat that only a model can have: it reads code changes, and answers no other question."""
-    if spec.provider not in PROGRAMS or protocol.source:
-        return  # a protocol of the user's own may have a seat for it
-    if protocol.programs.get(seat.partition(".")[0]) != spec.provider:
-        raise UsageError(
-            f"{spec.provider} is a program that reads code changes, and cannot be {_called(seat)} of a {protocol.name}",
-            "Choose a model here. `rebut review --with lint,rules` reviews a change with programs.",
         )
 
 

@@ -28,14 +28,19 @@ def main(words: list[str]) -> None:
         return
     if unknown := set(words) - set(GROUPS):
         sys.exit(f"no figure {min(unknown)!r}; there are {', '.join(GROUPS)}")
-    rows: list[Row] = []
+    rows, failed = list[Row](), list[str]()
     for group in words or GROUPS:
         print(f"measuring {group} …", file=sys.stderr, flush=True)
-        done = subprocess.run([sys.executable, "-m", "bench", "--rows", group], stdout=subprocess.PIPE, check=True)
+        done = subprocess.run([sys.executable, "-m", "bench", "--rows", group], stdout=subprocess.PIPE)
+        if done.returncode:  # what the others measured is still printed
+            failed.append(group)
+            continue
         rows += [Row(**row) for row in json.loads(done.stdout)]
     load = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores{load}\n")
     print(shown(rows))
+    if failed:
+        sys.exit(f"not measured: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -38,12 +39,13 @@ def rows() -> list[Row]:
 
 def change() -> tuple[Changed, ...]:
     """Files of rebut itself, each with a line more."""
-    made = []
-    for path in sorted(ROOT.glob("*.py"))[:FILES]:
+    made: dict[str, Changed] = {}
+    for path in sorted(ROOT.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         lines = text.count("\n") + 1
-        made.append(Changed(path.name, text, f"{text}import os\n", ((lines, lines),)))
-    return tuple(made)
+        if lines > 50 and not re.search(r"^ *import os$", text, re.M):  # there the line more would be no finding
+            made.setdefault(path.name, Changed(path.name, text, f"{text}import os\n", ((lines, lines),)))
+    return tuple(made.values())[:FILES]
 
 
 async def _review(change: tuple[Changed, ...]) -> float:
@@ -54,7 +56,7 @@ async def _review(change: tuple[Changed, ...]) -> float:
     found = tuple(Finding(f"F{n}", "P3", "other", "", ("found",), rule_based=True) for n in range(FILES))
     await rules.complete(Request("judge", judge, "", schema_name="Judgement", material=Material(findings=found)))
     took = time.perf_counter() - began
-    if f"{FILES} stand" not in said.notes[-1]:
+    if f"{FILES} new" not in said.notes[-1]:
         raise RuntimeError(f"this is not the review that was to be measured: {said.notes}")
     return took
 

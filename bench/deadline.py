@@ -31,7 +31,8 @@ PANEL = (
 
 
 def rows() -> list[Row]:
-    sys.path.insert(0, str(ROOT / "tests"))  # where what models say in tests is written down
+    # Where what models say in tests is written down.
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "protocols")]
     with own_home() as workspace:
         late = [_late(workspace, n, *command) for n, command in enumerate(_commands(workspace))]
     in_time = sum(one <= 0 for one in late)

@@ -74,7 +74,7 @@ def _analysers(workspace: Path) -> Row:
         floor.append(bare(made) + bare(tuple(replace(one, after=one.before) for one in made)))
         began = _command(workspace, *review, "--dry-run")[0]
         took, said = _command(workspace, *review)
-        if f", {FILES} stand" not in said:
+        if f", {FILES} new" not in said:
             raise RuntimeError(f"this is not the review that was to be measured: {said}")
         measured.append(took - began)
     ratio = median(m / f for m, f in zip(measured, floor, strict=True))

@@ -19,15 +19,6 @@ async def run(debate: Debate) -> Outcome:
     return await contest(debate, DuelState(all_rounds=debate.settings.all_rounds))
 
 
-async def _publish(r: Round) -> None:
-    """Write the state file where another tool reads it: a process that is killed leaves the turns before it there.
-
-    In the session's own folder the record itself has them, and the file is written at the end.
-    """
-    if getattr(r.settings, "state_dir", ""):
-        await r.publish()
-
-
 async def contest(debate: Debate, state: DuelState) -> Outcome:
     """All rounds and the verdict. The state may contain the opening already."""
     debate.state = state
@@ -48,7 +39,7 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
         if not opened:
             state.turns.append(case)
         r.keep_for_closing(state.size())
-        await _publish(r)
+        await r.publish()  # a process that is killed during a call leaves the turns before it
         reply = await (challenge(r, case, state.own_answer) if r.n == 1 else follow_up(r, before, case))
         if isinstance(reply, Failure):
             state.unasked = reply.kind == "budget"
@@ -56,7 +47,7 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
             break
         state.turns.append(reply)
         r.keep_for_closing(state.size())
-        await _publish(r)
+        await r.publish()
     if state.own_answer and debate.settled and not state.complete_rounds():
         return ending.undebated(debate, state)
     if not state.turns:

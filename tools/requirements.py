@@ -73,7 +73,7 @@ REQUIREMENTS: Mapping[str, Mapping[str, str]] = {
         "a notice, and a malformed file stops the command.",
         "K2": "The flows without a debate work, too: two plans merged into one, and a review by one author.",
         "K3": "Two authors write plans independently, then critique, revise and synthesize; drafts that exist are "
-        "taken up.",
+        "used.",
         "K4": "Two reviews of a change or of files are debated in the same way.",
         "K5": "A critique has strengths, weaknesses, disagreements and concessions; a disagreement has a severity and "
         "an impact.",

@@ -10,7 +10,7 @@ ARGUMENT = (
     "decides whether people stay signed in. The deployment as it stands keeps one primary and no replica, and the "
     "client library retries for three seconds before it gives up, which is longer than the gateway's own patience. "
 )
-
+LOOKED = "Looked at the code and the deployment files; what was found is above."
 
 CITED, QUOTE = "src/session.py", "ttl = 3600"
 LINES = 1000
@@ -43,12 +43,11 @@ def opening() -> dict[str, Any]:
 
 
 def challenge() -> dict[str, Any]:
-    looked = "Looked at the code and the deployment files; what was found is above."
     return {
         "flaws": [_flaw(1), _flaw(2)],
         "unsupported": [],
         "alternatives": [f"Keep sessions in a signed cookie. {ARGUMENT}"],
-        "coverage": {"correctness": looked, "security": looked, "developer_experience": looked},
+        "coverage": dict.fromkeys(("correctness", "security", "developer_experience"), LOOKED),
         "agreements": [],
         "need": [],
     }

@@ -26,9 +26,9 @@ from rebut.backends.embedded.quotes import gist, shortened
 from rebut.backends.embedded.small_forms import listed, tidied
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.json_value import Json
-from rebut.core.types import ModelSpec, Participant, Reply, Request
+from rebut.core.types import ModelSpec, Participant, Reply, Request, SentBack
 from rebut.domain.forms import Form
-from rebut.domain.prompts import SEND_BACK, fill, quote
+from rebut.domain.prompts import quote
 from rebut.protocols.duel import forms
 from rebut.setup.config import load
 from rebut.setup.connect import connector
@@ -162,14 +162,11 @@ def test_a_reason_that_must_name_an_id_gets_the_one_that_the_model_chose(file: P
 def test_a_reply_sent_back_is_mended_where_it_was_missed_and_kept_elsewhere(file: Path) -> None:
     before = json.loads(ask(Local(file, engine=Fake()), request(PROMPT, forms.Challenge)).text)
     before["unsupported"] = ["C2"]
-    followup = fill(
-        SEND_BACK,
-        reply=quote(KEY, "your earlier reply", json.dumps(before)),
-        complaints="- C1 cites nothing and is not called out under `unsupported`",
-    )
+    complaint = "C1 cites nothing and is not called out under `unsupported`"
+    sent_back = SentBack(json.dumps(before), (complaint,))
     engine = Fake(lambda text: "Something else entirely.")
     after = json.loads(
-        ask(Local(file, engine=engine), request(PROMPT, forms.Challenge, followup=followup, attempt=2)).text
+        ask(Local(file, engine=engine), request(PROMPT, forms.Challenge, sent_back=sent_back, attempt=2)).text
     )
     assert after == {**before, "unsupported": ["C2", "C1"]}
     assert len(engine.asked) == 1
@@ -178,12 +175,9 @@ def test_a_reply_sent_back_is_mended_where_it_was_missed_and_kept_elsewhere(file
 def test_a_field_that_may_be_left_out_is_filled_when_a_reply_was_sent_back_for_it(file: Path) -> None:
     first = json.loads(ask(Local(file, engine=Fake()), request(PROMPT, forms.FollowUp)).text)
     assert "flaws" not in first
-    followup = fill(
-        SEND_BACK,
-        reply=quote(KEY, "your earlier reply", json.dumps(first)),
-        complaints="- name a new weakness, or certify an earlier point as resolved with evidence",
-    )
-    second = json.loads(ask(Local(file, engine=Fake()), request(PROMPT, forms.FollowUp, followup=followup)).text)
+    complaint = "name a new weakness, or certify an earlier point as resolved with evidence"
+    sent_back = SentBack(json.dumps(first), (complaint,))
+    second = json.loads(ask(Local(file, engine=Fake()), request(PROMPT, forms.FollowUp, sent_back=sent_back)).text)
     assert len(second["flaws"]) == 3 and second["rulings"] == first["rulings"]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import rebut
 from rebut.core import errors
-from rebut.core.types import Reply, Usage
+from rebut.core.types import Reply, SentBack, Usage
 from tests import voices
 from tests.voices import Voice, protocol
 
@@ -111,16 +111,17 @@ def test_whatever_breaks_in_a_model_is_a_failure_of_its_seat(tmp_path: Path) -> 
     assert caught.value.kind == "crashed"
 
 
-def test_an_unreadable_reply_is_sent_back_once_with_the_problem_and_quoted(tmp_path: Path) -> None:
-    # C5
-    voice = Voice(["«end your earlier reply»", "still prose"])
+def test_an_unreadable_reply_is_sent_back_once_with_the_problem_and_not_quoted(tmp_path: Path) -> None:
+    # C5: what a model is shown it copies
+    voice = Voice(["«end what is wrong with it»", "still prose"])
     with pytest.raises(rebut.ParticipantFailed) as caught:
         run(protocol(tmp_path, FORM), voice)
     assert caught.value.kind == "bad reply"
     first, second = voice.asked
     assert first.key == second.key and (first.attempt, second.attempt) == (1, 2)
     assert second.prompt == first.prompt, "the long part stays a stable prefix"
-    assert "«begin your earlier reply " in second.followup
+    assert "«begin what is wrong with it " in second.followup and "no JSON object" in second.followup
+    assert "«end what is wrong with it»" not in second.followup
     assert [e.why for e in voices.events("", "asked")] == ["ask", "repair"]
 
 
@@ -208,7 +209,8 @@ def test_a_reply_that_breaks_the_rules_is_sent_back_once_under_the_same_key(tmp_
     outcome = run(protocol(tmp_path, FORM), voice)
     assert outcome.data == {"said": "much better", "complaints": []}
     assert voice.keys == ["draft@author"] * 2
-    assert "too short: meh" in voice.asked[1].followup
+    assert "too short: meh" in voice.asked[1].followup and opinion("meh") not in voice.asked[1].followup
+    assert voice.asked[1].sent_back == SentBack(opinion("meh"), ("too short: meh",))
     assert [e.why for e in voices.events("", "asked")] == ["ask", "send-back"]
 
 

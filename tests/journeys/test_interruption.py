@@ -218,7 +218,7 @@ async def run(debate):
     assert [e.kind for e in voices.events("", "asked", "attempt", "answered", "failed")] == ["asked", "attempt"]
     voice = Voice('{"text": "mended"}')
     assert asyncio.run(rebut.resume(voices.folder().name, backends={"fake": voice})).data == {"said": "mended"}
-    assert [(r.attempt, "prose" in r.followup) for r in voice.asked] == [(2, True)]
+    assert [(r.attempt, "no JSON object" in r.followup) for r in voice.asked] == [(2, True)]
 
 
 # the deadline

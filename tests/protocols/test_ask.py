@@ -130,8 +130,8 @@ def test_the_judge_is_told_neither_seats_nor_models(tmp_path: Path, workspace: P
         "round 1, defense of answer 2",
     ]
     points = _quotes(prompt)["the points at issue"]
-    assert "D1 (the author of answer 1, round 1; P1, security, about answer 2; defended)" in points
-    assert "D2 (the author of answer 2, round 1; P1, correctness, about answer 1; conceded)" in points
+    assert "D1 (P1, about answer 2; defended)" in points
+    assert "D2 (P1, about answer 1; conceded)" in points
 
 
 def test_points_of_two_answers_never_become_one(tmp_path: Path, workspace: Path) -> None:  # C10

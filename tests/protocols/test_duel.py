@@ -548,7 +548,7 @@ def test_a_failure_later_on_is_judged_from_whole_rounds_and_noted(
     assert f"{whole} of 3 rounds were completed" in prompt
     assert f"«begin round {whole}, challenger" in prompt
     assert f"«begin round {whole + 1}, " not in prompt, "half a round is not judged"
-    conceded = "D1 (challenger, round 1; P1, correctness, about C1; conceded)"
+    conceded = "D1 (P1, about C1; conceded)"
     assert (conceded in prompt) is (whole > 1), "nor what was conceded in it"
     failed = next(s for s in outcome.seats if s.seat == seat)
     assert failed.failed == 1 and kind in failed.why, "the failed seat stays in the denominator"

@@ -188,6 +188,14 @@ async def allow(failed: ParticipantFailed) -> bool:
 
 
 @frozen
+class SentBack:
+    """The reply that a send-back is about, for participants that correct it part by part. It never goes over a wire."""
+
+    reply: str
+    complaints: tuple[str, ...]
+
+
+@frozen
 class Request:
     """One call to a backend."""
 
@@ -210,6 +218,7 @@ class Request:
     patience: float = float("inf")
     """Seconds for waiting in line and the call together; what the debate's own limit leaves."""
     material: Material = field(default=NO_MATERIAL, compare=False)
+    sent_back: SentBack | None = field(default=None, compare=False)
     on_text: Callable[[str], None] = field(default=ignore, compare=False)
     """Called with each piece of text as it streams in; progress only, never an answer."""
     on_wait: Callable[[str], None] = field(default=ignore, compare=False)

@@ -93,10 +93,10 @@ class Cite(Form):
     """One piece of evidence."""
 
     place: str = Field(
-        description="a file's path, a colon and the line, or the first and last line joined by a hyphen; or a commit, "
-        "a section of the text under debate, a URL, a benchmark or documented behaviour"
+        description="a file's path, a colon and its line or lines; or a commit, a section of the text, a URL, a "
+        "benchmark, documented behaviour"
     )
-    quote: str = Field(default="", description="the words or code at that place, copied exactly; empty for none")
+    quote: str = Field(default="", description="the words there, copied exactly; empty for none")
 
     def evidence(self) -> Evidence:
         return Evidence(self.place, self.quote)
@@ -182,7 +182,7 @@ Need = Annotated[
     list[str],
     Field(
         default_factory=no_items,
-        description="files to read before answering for good: path:10-40, path, grep:TEXT or tree:DIR; answered once",
+        description="what to read before you answer for good: path:10-40, path, grep:TEXT or tree:DIR",
     ),
 ]
 

@@ -23,6 +23,8 @@ from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, distinct, 
 CITES_NOTHING = " (cites nothing)"
 SLIPS = {"walked back": "took its concession back without new evidence", "dropped": "dropped it without a reason"}
 LONGEST_CELL = 300
+FIRST_WORDS = 60
+ENDLESS = 1_000_000
 
 
 @frozen
@@ -89,15 +91,23 @@ def points(
     name: Callable[[str], str] = str,
     status: Callable[[str], str] | None = None,
     answers: Literal["none", "last", "all"] = "last",
+    quoted_since: int = ENDLESS,
 ) -> list[str]:
-    """Points with their status and, indented below each, what was answered: nothing, the last of each seat, or all."""
+    """Points with their status and, indented below each, what was answered: nothing, the last of each seat, or all.
+
+    A point that was raised in round `quoted_since` or later is quoted beside them, and is shown by its first words.
+    """
     rows, alike, moves = list[str](), similar(ledger.points), ledger.answers
     for p in ledger.points if only is None else only:
         # A record of rebut 0.1 may have a second voice without its words.
         who = f"{' and '.join(name(seat) for seat in ([p.by] if p.said else p.voices))}, round {p.round}"
         about = f", about {name(p.about)}" if p.about else ""
         kind = f"{words.severity(p)}, {p.category or 'no category'}{about}"
-        rows += _issue(p, f"{who}; {kind}; {(status or ledger.status)(p.id)}", words, name)
+        stands = (status or ledger.status)(p.id)
+        if p.round >= quoted_since:
+            rows.append(f"{p.id} ({words.severity(p)}{about}; {stands}): {cut(p.text, FIRST_WORDS)}")
+        else:
+            rows += _issue(p, f"{who}; {kind}; {stands}", words, name)
         said = [m for m in moves if m.point == p.id and answers != "none"]
         for m in said if answers == "all" else {m.by: m for m in said}.values():
             rows.append(f"   {name(m.by)}, round {m.round}, {words.move(m)}: {_reason(m, words)}")

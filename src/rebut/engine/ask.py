@@ -15,7 +15,7 @@ from rebut.core.errors import NotOnRecord, ReplayMismatch
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import cut, fingerprint
-from rebut.core.types import LEFT, ModelSpec
+from rebut.core.types import LEFT, ModelSpec, SentBack
 from rebut.domain import prompts
 from rebut.domain.limits import flag, shown
 from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
@@ -25,6 +25,10 @@ from rebut.engine.steering import left
 from rebut.record.events import Answered, Attempt, Fact
 from rebut.record.record import Amount, Call
 
+FIRST_WORDS = 60
+"""Characters of each part of an answer that is sent back …"""
+MOST_PARTS = 8
+"""… and how many of them are shown."""
 REPAIRS = 1
 """How many replies that cannot be read are sent back."""
 ASK_LEFT = "`rebut resume ID --ask-left` asks it again, unless the debate has continued without it."
@@ -143,7 +147,7 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
     specs = list({str(s): s for s in (q.who.spec, *runtime.fallbacks.get(q.who.seat, ()))}.values())
     at, why, followup = _current_model(runtime, q.who.seat, len(specs)), "ask", ""
     best: Settled | None = None
-    repairs, sent_back, served = 0, False, False
+    repairs, sent, served = 0, False, False
     for asked, attempt in call.returned:
         if attempt.again:
             continue
@@ -169,9 +173,8 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
                     continue
                 return best or GivenUp("bad reply", message)
             why = "repair"
-            quoted = prompts.quote(runtime.fence_key, "your earlier reply", cut(attempt.text, 2000))
             problem = prompts.quote(runtime.fence_key, "what is wrong with it", str(error))
-            followup = prompts.fill(prompts.REPAIR, problem=problem, reply=quoted)
+            followup = prompts.fill(prompts.REPAIR, problem=problem)
             continue
         complaints = await _complaints(q, value, attempt)
         settled = Settled(value, complaints, attempt)
@@ -181,15 +184,29 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
             text = await _serve(runtime, q.key, needs)
             followup = prompts.fill(prompts.SERVED, served=prompts.quote(runtime.fence_key, "served context", text))
             continue
-        if best is not None and sent_back and len(complaints) > len(best.complaints):
+        if best is not None and sent and len(complaints) > len(best.complaints):
             return best
-        if not complaints or sent_back:
+        if not complaints or sent:
             return settled
-        sent_back, best, why = True, settled, "send-back"
-        quoted = prompts.quote(runtime.fence_key, "your earlier reply", attempt.text)
+        sent, best, why = True, settled, "send-back"
         wrong = prompts.quote(runtime.fence_key, "what is wrong with it", "\n".join(f"- {c}" for c in complaints))
-        followup = prompts.fill(prompts.SEND_BACK, complaints=wrong, reply=quoted)
-    return Next(why, followup, specs[at])
+        said = prompts.quote(
+            runtime.fence_key, "what you said", _in_short(value.model_dump(mode="json") if q.schema else value)
+        )
+        followup = prompts.fill(prompts.SEND_BACK, complaints=wrong, said=said)
+    sent_back = SentBack(best.attempt.text, best.complaints) if best and why == "send-back" else None
+    return Next(why, followup, specs[at], sent_back)
+
+
+def _in_short(value: Json) -> str:
+    """An answer that is sent back, each part by its first words: a reminder of what was right, and nothing to copy."""
+    from rebut.domain import render
+    from rebut.domain.ledger import Ledger
+
+    rows = render.answer(value, render.Known(Ledger("")))
+    lines = [f"- {cut(' '.join(filter(None, (row.label, row.text))), FIRST_WORDS)}" for row in rows if row.text]
+    more = [f"- … {len(lines) - MOST_PARTS} more"] if len(lines) > MOST_PARTS else []
+    return "\n".join([*lines[:MOST_PARTS], *more])
 
 
 def _read(q: Question, attempt: Attempt) -> Any:

@@ -11,7 +11,7 @@ from rebut.core.errors import ParticipantFailed
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import fingerprint, tokens, unescaped
-from rebut.core.types import LEFT, NO_MATERIAL, Material, ModelSpec, Participant, Request, ignore
+from rebut.core.types import LEFT, NO_MATERIAL, Material, ModelSpec, Participant, Request, SentBack, ignore
 from rebut.core.working_time import clock
 from rebut.domain.answers import Check as Check
 from rebut.domain.limits import MAX_OUTPUT, flag, shown
@@ -59,6 +59,7 @@ class Next:
     why: str
     followup: str
     spec: ModelSpec
+    sent_back: SentBack | None = None
 
 
 def worst_case(q: Question, step: Next, connection: Connection) -> Amount:
@@ -110,6 +111,7 @@ async def call_once(
         max_output=q.max_output + connection.thinking,
         thinking=connection.thinking,
         material=q.material,
+        sent_back=step.sent_back,
         on_text=listen(runtime, q.key, q.schema) or ignore,
         on_wait=(lambda words: on_wait(q.key, words)) if on_wait else ignore,
         on_spawn=lambda pid: _spawned(runtime, q.key, number, pid),

@@ -30,9 +30,7 @@ OWN = "-"
 LONG = 8192
 """Tokens for a whole document."""
 
-NO_CONTEXT = (
-    """No files were given. Cite what you know how to cite, and list under `need` what you must see of the workspace."""
-)
+NO_CONTEXT = "No files were given."
 
 
 # asking

@@ -83,7 +83,7 @@ class Local:
             window.open(lambda most: shortened(request.whole, most), SMALL_PROMPT * _CHARACTERS)
             return window.write("", min(request.max_output, PLAIN))
         window.open(lambda most: gist(request.prompt, most), SMALL_PROMPT * _CHARACTERS)
-        form = filled(schema, request.prompt, request.followup, window)
+        form = filled(schema, request.prompt, request.sent_back, window)
         window.cut = False  # each field had a length limit of its own, and unfinished sentences were removed
         return json.dumps(form, ensure_ascii=False)
 

@@ -42,19 +42,6 @@ def gist(prompt: str, most: int) -> str:
     return "\n\n".join(part for part in (role, shortened(material, space), topic) if part)
 
 
-def first_quoted(text: str) -> str:
-    """The text of the first quote, without its fences; empty if there is none."""
-    quotes = _quotes(text)
-    return quotes[0][1].partition("\n")[2].rpartition("\n")[0] if quotes else ""
-
-
-def unquoted(text: str) -> str:
-    """The text without its quotes: what the program itself wrote."""
-    for _, quote in _quotes(text):
-        text = text.replace(quote, "", 1)
-    return text
-
-
 def _quotes(text: str) -> list[tuple[str, str]]:
     """The label and tag of each quote, and the whole quote with its fences."""
     found, inside, start = list[tuple[str, str]](), "", 0

@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
-from rebut.backends.embedded.quotes import first_quoted, unquoted
 from rebut.core.errors import ParticipantFailed
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import decoded
+from rebut.core.types import SentBack
 
 SENTENCES, LISTED = 60, 90
 """Tokens for a field of a few sentences, and for a list of them."""
@@ -67,22 +67,22 @@ Tree = Json | Choice | TextWithId | list["Tree"] | dict[str, "Tree"]
 """A reply in which the small values are still missing."""
 
 
-def filled(schema: Schema, prompt: str, followup: str, model: SmallModel) -> Json:
+def filled(schema: Schema, prompt: str, sent_back: SentBack | None, model: SmallModel) -> Json:
     """A value of the schema, made of what the model answers."""
-    form = _Form(schema, prompt, followup, model)
+    form = _Form(schema, prompt, sent_back, model)
     return form.choose_all(form.tree())
 
 
 class _Form:
-    def __init__(self, schema: Schema, prompt: str, followup: str, model: SmallModel) -> None:
+    def __init__(self, schema: Schema, prompt: str, sent_back: SentBack | None, model: SmallModel) -> None:
         self._schema = schema
         self._definitions: Schema = schema.get("$defs", {})
         self._model = model
         self._turns = 0
         self._written: list[str] = []
-        rows = [line for line in unquoted(followup).splitlines() if line.startswith("- ")]
+        rows = sent_back.complaints if sent_back else ()
         self._complaints = "\n".join(rows).lower()
-        self._before = _object_in(first_quoted(followup)) if rows else {}
+        self._before = _object_in(sent_back.reply) if sent_back else {}
         tail = prompt.rpartition("«end ")[2].partition("»")[2] or prompt
         self._missed = _unique(_ASKED.findall("\n".join(rows)))
         self._asked = _unique([*_ASKED.findall(tail), *self._missed])

@@ -55,7 +55,7 @@ def readable(text: str) -> str:
 
 
 FENCE = re.compile(r"^«(begin|end) (.+?) [0-9a-f]{16}»\n?", re.M)
-ABOUT_FENCES = re.compile(r"^Material from other people and programs stands between a line «begin[^\n]*\n+", re.M)
+ABOUT_FENCES = re.compile(r"^What stands between «begin[^\n]*\n+", re.M)
 
 
 def unfenced(text: str) -> str:

@@ -5,7 +5,7 @@ from rebut.protocols.ask.run import run as run
 from rebut.protocols.ask.settings import Settings as Settings, calls as calls
 
 name = "ask"
-version = "5"
+version = "6"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

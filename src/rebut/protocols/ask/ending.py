@@ -39,7 +39,7 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
         # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
         rounds=f"{state.rounds} of {planned} rounds were completed.",
         transcript="\n\n".join(debate.quote(label, text) for label, text in told),
-        points=debate.quote("the points at issue", render.points(ledger, author)),
+        points=debate.quote("the points at issue", render.points(ledger, author, quoted_since=1)),
         checked=render.checked(ledger, author),
     )
 

@@ -138,7 +138,7 @@ def _follow_up(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp
         **prompt_head(r, EVIDENCE_RULE),
         round=str(r.n),
         case=_case(r, state, seat, other),
-        points=r.quote("the points at issue", render.points(mine, _named(seat))),
+        points=r.quote("the points at issue", render.points(mine, _named(seat), quoted_since=r.n - 1)),
         open=", ".join(p.id for p in mine.open) or "none",
     )
     return Ask(who, prompt, FollowUp, reply_checks.follow_up(mine, seat))
@@ -174,7 +174,7 @@ def _defense(r: Round, state: AskState, seat: str) -> Ask[Defense]:
         **prompt_head(r, EVIDENCE_RULE),
         own=r.quote("your own answer", state.answers[seat]),
         case=_case(r, state, seat, seat),
-        points=r.quote("the points at issue", render.points(mine, _named(seat))),
+        points=r.quote("the points at issue", render.points(mine, _named(seat), quoted_since=r.n - 1)),
         open=", ".join(p.id for p in mine.open) or "none",
         other=r.quote("the other answer", state.now.get(other) or state.answers[other]),
     )

@@ -15,7 +15,7 @@ from rebut.protocols.cross.settings import (
 )
 
 name = "cross"
-version = "5"
+version = "6"
 seats = SEATS
 judge = "judge"
 letter = "F"

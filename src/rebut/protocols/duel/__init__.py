@@ -6,7 +6,7 @@ from rebut.protocols.duel.run import run as run
 from rebut.protocols.duel.settings import Settings as Settings, calls as calls, prepare as prepare
 
 name = "duel"
-version = "5"
+version = "6"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

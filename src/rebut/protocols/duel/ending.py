@@ -34,7 +34,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         fences=FENCES,
         topic=debate.quote("topic", debate.topic),
         transcript="\n\n".join(debate.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in turns),
-        points=debate.quote("the points at issue", render.points(ledger)),
+        points=debate.quote("the points at issue", render.points(ledger, quoted_since=1)),
         checked=render.checked(ledger),
         # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
         rounds=f"{rounds} of {planned} rounds were completed.",

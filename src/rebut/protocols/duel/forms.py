@@ -51,7 +51,7 @@ class Flaw(Form):
     text: str
     category: Category
     severity: Severity = Field(description="P1 decides the matter, P2 weakens the case, P3 is minor")
-    about: str = Field(default="", description="the id of the claim it is about, such as C2; empty for none")
+    about: str = Field(default="", description="the id of the claim it is about; empty for none")
     same_as: SameAs
 
     def point(self, by: str, round: int) -> Point:
@@ -64,7 +64,7 @@ class Agreement(Form):
 
     text: str
     evidence: Cites = Field(default_factory=no_items)
-    risk: str = Field(default="", description="the risk that remains despite the agreement")
+    risk: str = Field(default="", description="the risk that remains")
 
 
 class Coverage(Form):
@@ -78,9 +78,9 @@ class Coverage(Form):
 class Challenge(Form):
     """The challenger's first answer. What is wrong comes first."""
 
-    flaws: list[Flaw] = Field(description="what is wrong or missing, the gravest first; at least one")
+    flaws: list[Flaw] = Field(description="what is wrong or missing, the gravest first")
     unsupported: list[str] = Field(default_factory=no_items, description="ids of claims that cite nothing")
-    alternatives: list[str] = Field(description="what to do instead, concretely; at least one")
+    alternatives: list[str] = Field(description="what to do instead")
     coverage: Coverage
     agreements: list[Agreement] = Field(default_factory=no_items)
     need: Need
@@ -160,7 +160,7 @@ class Dispute(Form):
 class Decision(Form):
     """The judge's verdict. There is no field for a draw."""
 
-    reasoning: str = Field(description="why one side wins, naming the ids of the claims and points that decided it")
+    reasoning: str = Field(description="why one side wins, by the ids that decided it")
     genuine_disagreement: Level = Field(description="did the challenger hold a position of its own?")
     evidence_quality: Level = Field(description="did both sides cite specifics?")
     challenge_depth: Level = Field(description="were the challenges substantial?")

@@ -1,10 +1,8 @@
 """The prompts of a duel, and the warnings on a result that no debate stands behind."""
 
-EVIDENCE_RULE = """Both sides follow one rule in every round: each claim names its evidence (a place in a file, a \
-commit, a benchmark, documented behaviour, a URL). Copy quotes exactly: a program checks every place and quote and \
-shows the result to the other side and to the judge. A claim without evidence is marked unsupported, and the \
-verdict says so. A claim that sounds plausible, or is "generally" true, counts for nothing by itself. Never invent a \
-place: a citation that does not exist counts against you, a missing one only leaves the claim unsupported."""
+EVIDENCE_RULE = """The rule for both sides: each claim cites its evidence. A program checks every place and quote, and \
+shows the result to the other side and the judge. A claim without evidence is marked unsupported, however plausible. \
+Never invent a place, and copy quotes exactly: a citation that does not exist counts against you."""
 
 OPENING = """You are the PROPOSER in a debate between two engineers. Another engineer will attack your case.
 
@@ -14,11 +12,10 @@ $fences
 
 $topic$context
 
-Take one clear position on the topic and argue for it. Do not hedge, do not describe both sides, do not leave the
-decision to the reader. Break your case into claims, each able to stand or fall alone, each with its evidence."""
+Take one clear position and argue for it: do not hedge, or leave the decision to the reader. Break your case into
+claims, each able to stand or fall alone, each with its evidence."""
 
-CHALLENGE = """You are the CHALLENGER in a debate between two engineers. Your task is to find out what is wrong with the
-proposer's case.
+CHALLENGE = """You are the CHALLENGER in a debate between two engineers. Find what is wrong with the proposer's case.
 
 $rule
 
@@ -30,13 +27,12 @@ The proposer's opening, with the ids of its claims and the result of checking ea
 
 $case
 
-Rules for your answer:
-- Begin with what is wrong or missing. No praise and no approval comes before it.
-- Name at least one genuine flaw or omission, each with severity, category and evidence.
+Rules:
+- Begin with what is wrong or missing: at least one genuine flaw or omission. No praise comes before it.
 - Look at correctness, security and developer experience, and say under `coverage` what you found in each.
 - Put the id of every claim that cites nothing under `unsupported`.
 - Propose at least one concrete alternative.
-- Agree with nothing that you cannot back with evidence of your own; where you do agree, name the risk that remains."""
+- Agree only with what you back with evidence of your own, and name the risk that remains."""
 
 OWN = """Before you saw this opening, you answered the question yourself. You do not have to defend your answer, but do
 not agree with the proposer merely because it disagrees with you:"""
@@ -57,14 +53,13 @@ The points at issue, each with its status:
 
 $points
 
-Answer every open point ($open) by its id, with one of three moves:
-- concede: the challenger is right. Say so plainly, cite what shows it, and say how your position changes. You cannot
-  take it back later. A concession that cites nothing leaves the point open.
-- rebut: the challenger is wrong. Show it with evidence.
+Answer every open point ($open) by its id, with one move each:
+- concede: it is right. Cite what shows it, and say how your position changes. This is final. A concession that cites
+  nothing leaves the point open.
+- rebut: it is wrong. Show it with evidence.
 - trade-off: it is a real cost. Say why your way is still better, with evidence.
-Repeating yourself is not an answer: each argument must meet the point that it answers. If two points are one issue, put
-the id of the earlier one under `same_as` of the later one, and answer both alike: they then count once. End with your
-current position."""
+Meet the point; do not repeat yourself. If two are one issue, name the earlier under `same_as` of the later, and answer
+both alike. End with your current position."""
 
 FOLLOW_UP = """You are the CHALLENGER in round $round of a debate between two engineers.
 
@@ -87,19 +82,16 @@ The points at issue, each with its status:
 $points
 
 Rule on every open point ($open) by its id. Start from doubt:
-- resolved: only if evidence convinced you; cite it. "I agree now" is not a reason.
+- resolved: only if evidence convinced you; cite it.
 - dodged: the answer avoids the point, or brings no evidence. Say which.
 - unresolved: the answer meets the point and fails.
 - withdrawn: you were wrong. Say why, and cite what shows it.
-A point that is conceded without evidence, by either side, is still open. If two points are one issue, put the id of the
-earlier one under `same_as` of the later one, and rule on both alike: they then count once.
-A concession is final: note any attempt to take it back without new evidence. If the proposer presents your challenge as
-agreement without meeting its substance, reject that.
+A point that is conceded without evidence is still open. A concession is final: note any attempt to take it back without
+new evidence, and reject agreement that does not meet the substance of your challenge. If two points are one issue, name
+the earlier under `same_as` of the later, and rule on both alike.
 
-Then look at the proposer's current position and raise what is newly wrong with it. You must do at least one of two
-things: name a new weakness, or certify an earlier point as resolved with the evidence for it. A weakness that repeats
-an earlier point is not new: put the id of that point under `same_as`. Points on the same lines can still be
-different."""
+Then raise what is newly wrong with the proposer's current position. You must name a new weakness, or certify a point as
+resolved with evidence. A weakness that repeats a point is not new: put that point's id under `same_as`."""
 
 SUMMARY = """You keep the minutes of a debate between a PROPOSER and a CHALLENGER. Summarize rounds 1 to $upto in 500 to
 800 tokens.
@@ -128,14 +120,12 @@ $points
 What the program checked: $checked
 
 Decide who had the better case, and what to do. Rules:
-- Pick one side. There is no draw, and no praise for both.
+- Pick one side. There is no draw.
 - Give your reasons by the ids of the claims and points that decided it. Length and tone decide nothing.
-- A citation marked absent counts against the claim that makes it. "Found" means only that the quoted words are at that
-  place: judge for yourself whether they support the claim. An unsupported claim carries no weight against a supported
-  one.
-- A concession counts, even if its author later argued as if it had not been made. A point that is conceded without
-  evidence is not settled by that: judge it by what was shown.
-- The recommendation is one thing that the reader can do now. Unresolved questions are where the debate fell short."""
+- A citation marked absent counts against its claim. "Found" means only that the quoted words are there: judge whether
+  they support the claim. An unsupported claim carries no weight against a supported one.
+- A concession counts, whatever its author argued later. One without evidence settles nothing: judge by what was shown.
+- The recommendation is one thing that the reader can do now."""
 
 UNCONTESTED = """[WARN] The challenger $why, so this is not the result of a debate. It is the proposer's
 position alone, and uncontested."""

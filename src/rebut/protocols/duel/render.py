@@ -56,9 +56,10 @@ def follow_up(ledger: Ledger, n: int, by: str = "challenger") -> str:
     return "\n\n".join(p for p in (moves, ledgers.raised_by(ledger, by, n, WORDS)) if p)
 
 
-def points(ledger: Ledger, name: Callable[[str], str] = str) -> str:
-    """The ledger as the debaters and the judge see it. What was answered is in the turns that they read beside it."""
-    rows = [*ledgers.points(ledger, WORDS, name=name, answers="none"), *ledgers.unmatched(ledger, name)]
+def points(ledger: Ledger, name: Callable[[str], str] = str, *, quoted_since: int = ledgers.ENDLESS) -> str:
+    """The ledger as the debaters and the judge see it, beside the turns since round `quoted_since`."""
+    shown = ledgers.points(ledger, WORDS, name=name, answers="none", quoted_since=quoted_since)
+    rows = [*shown, *ledgers.unmatched(ledger, name)]
     return "\n".join(rows) or "none"
 
 

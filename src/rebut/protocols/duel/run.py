@@ -138,7 +138,7 @@ def _later_prompt(r: Round, template: str, before: str, **more: str) -> str:
         **prompt_head(r, prompts.EVIDENCE_RULE),
         before=before,
         round=str(r.n),
-        points=r.quote("the points at issue", render.points(r.ledger)),
+        points=r.quote("the points at issue", render.points(r.ledger, quoted_since=r.n - 1)),
         open=", ".join(p.id for p in r.ledger.open) or "none",
         **more,
     )

@@ -13,7 +13,7 @@ from rebut.protocols.panel.settings import (
 )
 
 name = "panel"
-version = "6"
+version = "7"
 seats = {"lead": 1, "challenger": MANY, "judge": 1}
 judge = "judge"
 letter = "B"

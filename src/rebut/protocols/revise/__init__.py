@@ -10,7 +10,7 @@ from rebut.protocols.revise.settings import (
 )
 
 name = "revise"
-version = "6"
+version = "7"
 seats = {"author": 2, "synthesizer": 1}
 judge = "synthesizer"
 letter = "W"

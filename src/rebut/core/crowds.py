@@ -7,7 +7,7 @@ document has as many over a whole block, so this bounds the time that a text of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from rebut.core.lazy_pattern import LazyPattern
 
@@ -34,28 +34,33 @@ class Crowds:
 
     def places(self, pattern: re.Pattern[str] | LazyPattern, text: str) -> Iterator[re.Match[str]]:
         """The matches of a pattern, except in blocks that are crowded."""
-        points, at = self._points, 0
-        if not points:
+        at = 0
+        if not self._points:
             yield from pattern.finditer(text)
             return
         while at <= len(text):
             for m in pattern.finditer(text, at):
-                block = m.start() // BLOCK
-                points[block] += 1
-                if points[block] > MOST:
-                    at = (block + 1) * BLOCK
+                if not self.admits(m.start()):
+                    at = (m.start() // BLOCK + 1) * BLOCK
                     break
                 yield m
             else:
                 return
 
-    def names(self, low: str, names: Iterable[str]) -> None:
+    def admits(self, at: int) -> bool:
+        """Whether this place is still looked at, which counts."""
+        if not self._points:
+            return True
+        block = at // BLOCK
+        self._points[block] += 1
+        return self._points[block] <= MOST
+
+    def names(self, low: str, names: Sequence[str]) -> None:
         """Finds the blocks that are full of these names, so that not even their surroundings need to be read."""
-        present = [name for name in names if self._points and name in low]
-        if sum(low.count(name) for name in present) * NEAREST * 2 > len(low):
+        if self._points and sum(map(low.count, names)) * NEAREST * 2 > len(low):
             for block in range(len(self._points)):
                 start, end = block * BLOCK, (block + 1) * BLOCK
-                if sum(low.count(name, start, end) for name in present) * NEAREST > BLOCK:
+                if sum(low.count(name, start, end) for name in names) * NEAREST > BLOCK:
                     self._points[block] = MOST + 1
 
     def found(self, at: int) -> None:

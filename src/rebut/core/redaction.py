@@ -22,8 +22,8 @@ from itertools import chain
 from urllib.parse import quote
 
 from rebut.core import secret_contexts, secret_patterns
-from rebut.core.crowds import Crowds, Span
-from rebut.core.secret_patterns import Words
+from rebut.core.crowds import Span
+from rebut.core.searched_text import SearchedText
 from rebut.core.text import clean
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
@@ -40,6 +40,8 @@ UNFINISHED = re.compile(
 )
 """The same at the end of an unfinished text: a row of SQL before its last bracket, words before their last quote."""
 SHORT = 80
+FAR = 2_000
+"""Characters on both sides of a secret that are searched again without it, up to the end of a line or word."""
 MOST_SEEN = 100
 MOST_MARKS = 50_000
 
@@ -99,10 +101,15 @@ class Redactor:
         if marks:
             text = PLACEHOLDER.sub(mask, text)
         # Ends: each pass takes at least one character that is not part of a placeholder.
-        while spans := _without(mask, text, self._spans(text)):
+        parts = [(0, len(text))]
+        while True:
+            spans, is_searched = self._spans(text, parts)
+            if not (spans := _without(mask, text, spans)):
+                break
             pieces: list[str] = []
             kept: list[str] = []
-            at = used = 0
+            changed: list[Span] = []
+            at = used = length = 0
             for start, end in spans:
                 before, masked = text[at:start], text[start:end]
                 if marks:
@@ -119,9 +126,11 @@ class Redactor:
                 lines = _on_every_line(mask, secret)
                 kept += [mark] * lines.count(mask)
                 pieces += (before, lines)
+                changed.append((length + len(before), length := length + len(before) + len(lines)))
                 at = end
             kept += marks[used:]
             text, marks = "".join([*pieces, text[at:]]), kept
+            parts = _around(text, changed) if is_searched else [(0, len(text))]
         return _unmasked(text, mask, marks) if marks else text
 
     def _placeholder(self, secret: str) -> str:
@@ -135,20 +144,22 @@ class Redactor:
             known = self._marks[secret] = f"[secret:{kind}:{digest[:8]}]"
         return known
 
-    def _spans(self, text: str) -> list[Span]:
-        """All that is to be removed, in order, with overlaps merged."""
-        low, crowds = secret_contexts.lowered(text), Crowds(text)
-        crowds.names(low, secret_contexts.NAME_GATES)
-        found = list(crowds.spans(text))
-        if not found:  # otherwise what remains is searched in the next pass
-            words = Words.of(text)
-            found += [*_pem_blocks(text), *self._known(text)]
-            for span in chain(
-                secret_patterns.spans(text, words, crowds), secret_contexts.found(text, low, words, crowds)
-            ):
-                crowds.found(span[0])
-                found.append(span)
-            found += crowds.spans(text)
+    def _spans(self, text: str, parts: list[Span]) -> tuple[list[Span], bool]:
+        """All that is to be removed in these parts, in order, with overlaps merged; and whether all was searched."""
+        found, is_searched = [*_pem_blocks(text), *self._known(text)], True
+        for first, last in parts:
+            searched = SearchedText(text[first:last])
+            crowds = searched.crowds
+            if names := [name for name in secret_contexts.NAME_GATES if name in searched.words]:
+                crowds.names(searched.low, names)
+            if full := list(crowds.spans(searched.text)):
+                is_searched = False  # what remains is searched in the next pass
+            else:
+                for span in chain(secret_patterns.spans(searched), secret_contexts.found(searched)):
+                    crowds.found(span[0])
+                    full.append(span)
+                full += crowds.spans(searched.text)
+            found += [(first + start, first + end) for start, end in full]
         merged: list[Span] = []
         last = 0
         for start, end in sorted(found):
@@ -158,7 +169,7 @@ class Redactor:
             elif end > last:
                 merged[-1] = (merged[-1][0], end)
                 last = end
-        return merged
+        return merged, is_searched
 
     def _known(self, text: str) -> Iterator[Span]:
         for value in self._spellings:
@@ -178,12 +189,37 @@ def _mask(text: str) -> str:
     if FIRST_MASK not in text:
         return FIRST_MASK
     used = set(text)
-    return next(c for c in map(chr, (*range(1, 9), *range(14, 28), *range(0xE000, 0x110000))) if c not in used)
+    return next(c for c in map(chr, chain(range(1, 9), range(14, 28), range(0xE000, 0x110000))) if c not in used)
 
 
 def _without(mask: str, text: str, spans: list[Span]) -> list[Span]:
     """Without what consists of placeholders alone, which was removed before."""
     return [(a, b) for a, b in spans if text[a] != mask or text[a:b].strip(mask)] if mask in text else spans
+
+
+def _around(text: str, changed: list[Span]) -> list[Span]:
+    """Where another secret may show once these places have changed: whole lines around them, of long ones some words.
+
+    Nothing farther away is any different from what was searched before.
+    """
+    parts: list[Span] = []
+    done = 0
+    for start, end in changed:
+        if end + FAR <= done or done == len(text):
+            continue
+        first = max(done, start - FAR)
+        if first > done:
+            line = text.rfind("\n", max(done, first - FAR), first)
+            first = line if line >= 0 else max(done, text.rfind(" ", done, first))
+        last = min(len(text), end + FAR)
+        line = text.find("\n", last, last + FAR)
+        last = line if line >= 0 else text.find(" ", last)
+        done = last if last >= 0 else len(text)
+        if parts and first <= parts[-1][1]:
+            parts[-1] = (parts[-1][0], done)
+        else:
+            parts.append((first, done))
+    return parts
 
 
 def _unmasked(text: str, mask: str, marks: list[str]) -> str:

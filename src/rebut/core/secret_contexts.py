@@ -15,11 +15,12 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import chain
 
 from rebut.core import secret_patterns
-from rebut.core.crowds import Crowds, Span
-from rebut.core.lazy_pattern import LazyPattern, any_of
-from rebut.core.secret_patterns import Words
+from rebut.core.crowds import Span
+from rebut.core.lazy_pattern import LazyPattern
+from rebut.core.searched_text import SearchedText
 
 MASKS = "\x01-\x08\x0e-\x1b\ue000-\uf8ff"
 """Characters of which one stands for each placeholder while a text is searched, as a range inside `[…]`."""
@@ -154,25 +155,29 @@ GLUE = """
 FUNCTION_WORDS = frozenset(GLUE.split())
 
 
-def found(text: str, low: str, words: Words, crowds: Crowds) -> Iterator[Span]:
-    """Where values are that their surroundings give away. `low` is the text in lower case."""
-    for named in secret_patterns.named(text, low, words, crowds):
+def found(searched: SearchedText) -> Iterator[Span]:
+    """Where values are that their surroundings give away."""
+    for named in secret_patterns.named(searched):
         value = named["value"][:ENOUGH]
         if (random_looking(value) or secret_patterns.mixed(value) or value.isdigit()) and not is_filler(value):
             yield named.span("value")
-    yield from _after_names(text, low, words, crowds)
-    yield from _commands(text, crowds)
-    for gates, rule in RULES:
-        if any(gate in words.low for gate in gates):
-            yield from rule(text, low, crowds)
+    has_names = any(gate in searched.words for gate in NAME_GATES)
+    if has_names:
+        yield from _after_names(searched)
+    yield from _commands(searched)
+    for gates, rule in (*RULES, SESSIONS) if searched.scattered else RULES:
+        if any(gate in searched.words for gate in gates):
+            yield from rule(searched)
+    for gate, rule in RULES_WITH_NAMES:
+        if has_names and gate in searched.words:
+            yield from rule(searched)
 
 
 # Names and values. ----------------------------------------------------------------------------------------------------
 
 
-def _after_names(text: str, low: str, words: Words, crowds: Crowds) -> Iterator[Span]:
-    if not any(gate in words.low for gate in NAME_GATES):
-        return
+def _after_names(searched: SearchedText) -> Iterator[Span]:
+    text, low, crowds = searched.text, searched.low, searched.crowds
     for name, pattern in zip(NAMES, LINKED, strict=True):
         typed, clear = name.startswith(TYPED), name not in SHORT_NAMES
         done = 0
@@ -419,15 +424,9 @@ def is_basic(value: str) -> bool:
     return ":" in plain[1:] and plain.isprintable()
 
 
-def lowered(text: str) -> str:
-    """In lower case, each character in its place: a few have a longer small form and are left as they are."""
-    low = text.lower()
-    return low if len(low) == len(text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
-
-
 # Rules that look at more than one place. ------------------------------------------------------------------------------
 
-Rule = Callable[[str, str, Crowds], Iterator[Span]]
+Rule = Callable[[SearchedText], Iterator[Span]]
 
 COOKIES = tuple(
     LazyPattern(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
@@ -437,6 +436,8 @@ PAIR = LazyPattern(r"[\w.-]{1,40}=(?P<value>[\w%.+/~=-]{16,}+)")
 SERVER = LazyPattern(r"@(?:tcp|unix)\(")
 LOGIN = LazyPattern(r"[\w.-]:(?P<value>[^\s\"'`@/:]{5,64})")
 LONGEST_LOGIN = 65
+LONGEST_HOST = 80
+PORT = LazyPattern(r":(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:\S{5}")
 PGPASS = LazyPattern(r"^[\w.*-]{1,80}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>\S{5,128})$", re.M)
 VALUE_FIRST = LazyPattern(
     r"value[\"']?\s{0,4}[:=]\s{0,4}@?(?P<open>[\"'])(?P<value>[^\"'\n]{8,200}+)(?P=open)[^\"'{}\n]{1,24}"
@@ -451,17 +452,18 @@ OPTION = LazyPattern(
 )
 
 
-def _cookies(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
+def _cookies(searched: SearchedText) -> Iterator[Span]:
     for pattern in COOKIES:
-        for cookie in crowds.places(pattern, low):
-            for m in PAIR.finditer(text, cookie.start("pairs"), cookie.end("pairs")):
+        for cookie in searched.crowds.places(pattern, searched.low):
+            for m in PAIR.finditer(searched.text, cookie.start("pairs"), cookie.end("pairs")):
                 if _long(m["value"][:ENOUGH]):
                     yield m.span("value")
 
 
-def _logins(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
+def _logins(searched: SearchedText) -> Iterator[Span]:
     """`user:password@tcp(…)`, as Go's drivers for databases write it."""
-    for mark in crowds.places(SERVER, text):
+    text = searched.text
+    for mark in searched.crowds.places(SERVER, text):
         at = mark.start()
         start = text.rfind(":", max(0, at - LONGEST_LOGIN), at)
         m = LOGIN.fullmatch(text, start - 1, at) if start > 0 else None
@@ -469,31 +471,37 @@ def _logins(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
             yield m.span("value")
 
 
-def _password_lines(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
-    yield from (m.span("value") for m in crowds.places(PGPASS, text) if _loose(m["value"]))
+def _password_lines(searched: SearchedText) -> Iterator[Span]:
+    """`host:port:database:user:password`, each on a line of its own."""
+    text = searched.text
+    for port in searched.crowds.places(PORT, text):
+        start = text.rfind("\n", max(0, port.start() - LONGEST_HOST - 1), port.start()) + 1
+        m = PGPASS.match(text, start)
+        if m and _loose(m["value"]):
+            yield m.span("value")
 
 
-def _values_first(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
+def _values_first(searched: SearchedText) -> Iterator[Span]:
     """`{"value": "…", "name": "DB_PASSWORD"}`."""
-    for m in crowds.places(VALUE_FIRST, low):
+    for m in searched.crowds.places(VALUE_FIRST, searched.low):
         start, end = m.span("value")
-        if SECRET_NAME.search(m["name"]) and _loose(text[start:end]):
+        if SECRET_NAME.search(m["name"]) and _loose(searched.text[start:end]):
             yield start, end
 
 
-def _inserts(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
+def _inserts(searched: SearchedText) -> Iterator[Span]:
     """`INSERT INTO users (name, password) VALUES ('ann', '…')`."""
-    for m in crowds.places(INSERT, low):
+    for m in searched.crowds.places(INSERT, searched.low):
         first = m.start("values")
-        values = ITEM.finditer(text, first, m.end("values"))
+        values = ITEM.finditer(searched.text, first, m.end("values"))
         for name, value in zip(m["names"].split(","), values, strict=False):
             if value["value"] and SECRET_NAME.search(name) and _loose(value["value"]):
                 yield value.span("value")
 
 
-def _options(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
+def _options(searched: SearchedText) -> Iterator[Span]:
     """`--api-token …`."""
-    for m in crowds.places(OPTION, text):
+    for m in searched.crowds.places(OPTION, searched.text):
         group = "bare" if m["bare"] else "quoted" if m["quoted"] else "escaped"
         value = m[group][:ENOUGH]
         if _loose(value) or (group != "bare" and _plain(value, True)):
@@ -517,11 +525,13 @@ COMMANDS = {
     "<<<": "gh docker vault",
 }
 """Each option, and the commands to which it gives a password or a user with a password."""
+GIVEN_WORDS = tuple(dict.fromkeys(map(str.lower, COMMANDS)))
 TAKES = {
     command: tuple(option for option, names in COMMANDS.items() if command in names.split())
     for command in {command for names in COMMANDS.values() for command in names.split()}
 }
-COMMAND = LazyPattern(rf"(?<![\w./-])(?:{any_of(TAKES)})(?![\w-])")
+COMMAND = {name: LazyPattern(rf"{re.escape(name)}(?<![\w./-]{re.escape(name)})(?![\w-])") for name in TAKES}
+"""One pattern for each: a search for a pattern that begins with plain characters takes almost no time."""
 GIVEN = {
     options: LazyPattern(
         rf"(?<=\s)(?P<option>{'|'.join(map(re.escape, options))})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)"
@@ -532,12 +542,14 @@ LINE = LazyPattern(r"[^\n\\]*+(?:\\[\s\S][^\n\\]*+)*+")
 """The rest of a command: a line end after a backslash belongs to it."""
 
 
-def _commands(text: str, crowds: Crowds) -> Iterator[Span]:
+def _commands(searched: SearchedText) -> Iterator[Span]:
     """`mysql -p…`, `curl -u user:…`. What is behind a command is searched once, up to the next command or line."""
-    if not any(option in text for option in COMMANDS):
+    if not any(option in searched.words for option in GIVEN_WORDS):
         return
+    text, crowds = searched.text, searched.crowds
+    present = [pattern for name, pattern in COMMAND.items() if name in searched.words]
     done, last = 0, ("", 0)
-    for word in crowds.places(COMMAND, text):
+    for word in sorted(chain.from_iterable(crowds.places(p, text) for p in present), key=lambda word: word.start()):
         if last[0]:
             yield from _options_of(text, *last, min(done, word.start()))
         last = word[0], word.end()
@@ -574,11 +586,11 @@ def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = F
     """
     patterns = tuple((b, LazyPattern(re.escape(b) + rest, re.M)) for b in beginnings)
 
-    def spans(text: str, low: str, crowds: Crowds) -> Iterator[Span]:
-        where = text if exact else low
+    def spans(searched: SearchedText) -> Iterator[Span]:
+        text, where = searched.text, searched.text if exact else searched.low
         for beginning, pattern in patterns:
             if beginning in where:
-                for m in crowds.places(pattern, where):
+                for m in searched.crowds.places(pattern, where):
                     start, end = m.span("value")
                     if good(text[start : min(end, start + ENOUGH)]):
                         yield start, end
@@ -632,11 +644,6 @@ RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
     ),
     _rule(("basic",), r"\s{1,8}(?P<value>[\w+/=-]{8,}+)", is_basic),
     _rule(("auth",), r"[\"']?[ ]{0,4}[:= ][ ]{0,4}[\"']?(?P<value>[\w+/=-]{8,}+)", is_basic),
-    _rule(
-        ("sess", "sid", "csrf", "xsrf"),
-        r"(?<![a-z]sid)(?:ion)?(?:[_-]?(?:id|key|token))?\\?[\"']?\s{0,4}[:=,]\s{0,4}\\?[\"']?(?P<value>[\w%.+/~-]{20,}+)",
-        _is_session,
-    ),
     # URLs
     _rule(("://",), r"[^\s/?#:@\"'<>]{0,256}+:(?P<value>[^\s/\"'<>`]{1,512})@(?=[\w\[$%{<])", _not_filler, exact=True),
     _rule(("://",), r"(?P<value>[^\s/?#:@\"'<>]{12,256}+)(?::[^\s/\"'<>`]{0,512})?@(?=[\w\[$%{<])", _long, exact=True),
@@ -700,8 +707,13 @@ RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
     (("cookie", "-b"), _cookies),
     (("@tcp(", "@unix("), _logins),
     ((":5432:", ":5433:", ":6432:", ":*:"), _password_lines),
-    (("value",), _values_first),
-    (("insert",), _inserts),
-    (("--",), _options),
 )
 """Each with the words of which one has to be there, in lower case and without spaces."""
+SESSIONS = _rule(
+    ("sess", "sid", "csrf", "xsrf"),
+    r"(?<![a-z]sid)(?:ion)?(?:[_-]?(?:id|key|token))?\\?[\"']?\s{0,4}[:=,]\s{0,4}\\?[\"']?(?P<value>[\w%.+/~-]{20,}+)",
+    _is_session,
+)
+"""Only in a text with a word that could be such a number."""
+RULES_WITH_NAMES: tuple[tuple[str, Rule], ...] = (("value", _values_first), ("insert", _inserts), ("--", _options))
+"""Those that need the name of a secret, too."""

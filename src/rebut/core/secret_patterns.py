@@ -13,13 +13,8 @@ from itertools import chain
 from rebut.core.crowds import Crowds, Span
 from rebut.core.frozen import frozen
 from rebut.core.lazy_pattern import any_of
+from rebut.core.searched_text import SHORTEST, SearchedText
 from rebut.core.secret_table import TABLES
-
-SHORTEST = 15
-"""No shape is shorter. A pattern that cannot hold a space is tried first on the words that are long enough."""
-
-RUN = re.compile(r"[A-Za-z0-9_+/=-]{10}")
-"""Somewhere in each secret that has no space, which most code and prose has not."""
 
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
@@ -29,13 +24,16 @@ FEW = 8
 """Kinds of secrets, or names, that are searched one after the other. A text with more is gone through once for all."""
 TRIES = 300
 """Places at which a shape is tried before the rest of the text is searched for it in one go."""
-BEFORE, AFTER = 100, 1000
-"""Characters on both sides of the mark of a shape that show whether it is there."""
 # What may be between the name of a service and its secret: the rest of a name, quotes, and a sign.
 LINK = (
     r"[\w.\- \t]{0,24}+\\?[\"'`]?[\])]?[ \t]{0,8}"
     r"(?:->|[:?|!]{0,3}={1,3}>?|:{1,2}|,|\|\||>)\s{0,8}\\?[\"'`(]{0,3}(?=[a-z_.=:+~/-]{0,100}+\d)"
 )
+LONGEST_LINK = 42
+"""Characters of a link up to its sign."""
+SIGNS = ">=:,|"
+SIGN = re.compile(rf"[{SIGNS}]\s{{0,8}}\\?[\"'`(]{{0,3}}(?=[\w.=:+~/-]{{{SHORTEST}}})", re.ASCII)
+"""The end of a sign, before something that is long enough for a value."""
 
 
 @frozen
@@ -46,6 +44,8 @@ class Shape:
     gate: str
     source: str
     holds: Callable[[str], bool]
+    before: tuple[str, int, int] = ("", 0, 0)
+    """Where the gate is inside: see `secret_table`."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -67,47 +67,37 @@ class Shape:
         return "(?P<value>" not in self.source
 
 
-@frozen
-class Words:
-    """The words of a text that could be a secret or contain one: far less to search than the whole text."""
-
-    long: str
-    low: str
-    """All of them, in lower case: what is not in here is nowhere in the text, unless it contains a space."""
-
-    @classmethod
-    def of(cls, text: str) -> Words:
-        every = set(text.split())
-        long = "\n".join([word for word in every if len(word) >= SHORTEST and RUN.search(word)])
-        return cls(long, "\n".join(every).lower())
-
-
-def spans(text: str, words: Words, crowds: Crowds) -> Iterator[Span]:
+def spans(searched: SearchedText) -> Iterator[Span]:
     """Where secrets are that their own shape shows."""
-    opened = _opened(words.long)
-    if len(opened) > FEW:
+    text, crowds, long = searched.text, searched.crowds, searched.long
+    words_first = searched.repeats or len(text) < SMALL  # otherwise it takes as long to look at its words alone
+    opened = _opened(long) if words_first else None
+    if opened is None or len(opened) > FEW:
         yield from _all_opened(opened, text, crowds)
     else:
         for shape in opened.values():
             yield from _held(shape, crowds.places(shape.pattern, text))
     for shape in _others():
-        if shape.gate in (text if shape.spaced else words.long):
-            if shape.opens or shape.spaced:
+        if shape.spaced:
+            if shape.gate.split()[0].lower() in searched.words:
                 yield from _held(shape, crowds.places(shape.pattern, text))
-            elif any(True for _ in _around(shape, words.long)):
-                yield from _held(shape, _around(shape, text))
+        elif shape.gate in long:
+            if shape.opens:
+                yield from _held(shape, crowds.places(shape.pattern, text))
+            elif not words_first or any(True for _ in _around(shape, long, Crowds(""))):
+                yield from _held(shape, _around(shape, text, crowds))
 
 
-def _all_opened(opened: Mapping[int, Shape], text: str, crowds: Crowds) -> Iterator[Span]:
-    """The same as a search for one shape after the other, in one go."""
+def _all_opened(opened: Mapping[int, Shape] | None, text: str, crowds: Crowds) -> Iterator[Span]:
+    """The same as a search for one shape after the other, in one go. None are all."""
     patterns, by_gate = _openings()
-    chosen = {gate: [one for one in shapes if one[0] in opened] for gate, shapes in by_gate.items()}
     for pattern in patterns:
-        done = dict.fromkeys(opened, 0)
+        done: dict[int, int] = {}
         for place in crowds.places(pattern, text):
             at = place.start(1)
-            for n, shape in chosen[place[1]]:
-                if at >= done[n] and (m := shape.pattern.match(text, at)):
+            for n, shape in by_gate[place[1]]:
+                wanted = opened is None or n in opened
+                if wanted and at >= done.get(n, 0) and (m := shape.pattern.match(text, at)):
                     done[n] = m.end()
                     yield from _held(shape, [m])
 
@@ -136,35 +126,52 @@ def _opened(long: str) -> dict[int, Shape]:
     return found
 
 
-def _around(shape: Shape, text: str) -> Iterator[re.Match[str]]:
-    """The matches of a shape that does not begin with its gate: only the surroundings of the gate are searched."""
-    done, at = 0, text.find(shape.gate)
-    while at >= 0:
-        last = at
-        for m in shape.pattern.finditer(text, max(done, at - BEFORE), at + AFTER):
-            whole = shape.pattern.match(text, m.start()) or m
-            done = last = max(last, whole.end())
-            yield whole
-        at = text.find(shape.gate, max(last, at + AFTER - BEFORE))
+def _around(shape: Shape, text: str, crowds: Crowds) -> Iterator[re.Match[str]]:
+    """The matches of a shape with its gate inside: it begins at one of a few places before the gate."""
+    behind, least, most = shape.before
+    gate = re.escape(shape.gate)
+    done = 0
+    for place in crowds.places(_compiled(f"{gate}(?<={behind}{gate})"), text):
+        at = place.start()
+        for start in range(max(done, at - most), at - least + 1):
+            if m := shape.pattern.match(text, start):
+                done = m.end()
+                yield m
+                break
 
 
-def named(text: str, low: str, words: Words, crowds: Crowds) -> Iterator[re.Match[str]]:
-    """Values of the right form after a service's name. They may still be fillers. `low` is the text in lower case."""
-    shapes_of = _keyed()
+def named(searched: SearchedText) -> Iterator[re.Match[str]]:
+    """Values of the right form after a service's name. They may still be fillers."""
+    if not searched.long:
+        return
+    text, crowds, shapes_of = searched.text, searched.crowds, _keyed()
     # In a text that repeats few words it takes longer to look for each name than to look for all of them at once.
     few = None
-    if len(words.low) < len(text) // 2 or len(text) < SMALL:
-        known = words.low
-        few = [name for name in shapes_of if name in known]
+    if searched.repeats or len(text) < SMALL:
+        few = [name for name in shapes_of if name in searched.words]
     if few is not None and len(few) <= FEW:
         for name in few:
             # A name and its link are looked for in lower case; a search for plain characters takes no time.
-            for m in crowds.places(_compiled(f"{re.escape(name)}{LINK}"), low):
+            for m in crowds.places(_compiled(f"{re.escape(name)}{LINK}"), searched.low):
                 yield from (v for shape in shapes_of[name] if (v := shape.pattern.match(text, m.end())))
         return
-    pattern, by_name = _links()
-    for m in crowds.places(pattern, low):
-        yield from (v for shape in by_name[m[1]] if (v := shape.pattern.match(text, m.end(2))))
+    pattern, by_name, longest = _names()
+    low, link = searched.low, _compiled(LINK)
+    for start, end in _before_signs(low, longest + LONGEST_LINK):
+        for m in pattern.finditer(low, start, end):
+            if (linked := link.match(low, m.end(1))) and crowds.admits(m.start()):
+                yield from (v for shape in by_name[m[1]] if (v := shape.pattern.match(text, linked.end())))
+
+
+def _before_signs(low: str, far: int) -> Iterator[Span]:
+    """Where a name and its link may be, at most so far before a sign."""
+    if sum(map(low.count, SIGNS)) * far > 2 * len(low):  # everywhere
+        yield 0, len(low)
+        return
+    done = 0
+    for sign in SIGN.finditer(low):
+        yield max(done, sign.start() - far), sign.start()
+        done = sign.start()
 
 
 def kind_of(secret: str) -> str | None:
@@ -214,7 +221,7 @@ def _shapes() -> tuple[Shape, ...]:
         holds = CHECKS[table.check]
         made += [Shape(table.kind, prefix, _token(prefix, table.pattern), holds) for prefix in table.prefixes]
         if table.contains:
-            made.append(Shape(table.kind, table.contains, table.pattern, holds))
+            made.append(Shape(table.kind, table.contains, table.pattern, holds, table.before))
     return tuple(made)
 
 
@@ -262,11 +269,11 @@ def _keyed() -> dict[str, tuple[Shape, ...]]:
 
 
 @lru_cache(maxsize=1)
-def _links() -> tuple[re.Pattern[str], dict[str, list[Shape]]]:
-    """A pattern for every name with its link to a value, and the shapes of what may follow each."""
+def _names() -> tuple[re.Pattern[str], dict[str, list[Shape]], int]:
+    """A pattern for every name, the shapes of what may follow each, and the length of the longest name."""
     names = _keyed()
     by_name = {name: [s for n, shapes in names.items() if name.startswith(n) for s in shapes] for name in names}
-    return re.compile(f"(?=({any_of(names)}){LINK}())", re.ASCII), by_name
+    return re.compile(f"(?=({any_of(names)}))", re.ASCII), by_name, max(map(len, names))
 
 
 def _token(prefix: str, rest: str) -> str:

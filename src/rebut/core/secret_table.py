@@ -20,6 +20,8 @@ class PatternTable:
     """Texts that open the secret."""
     contains: str = ""
     """A text that is inside it."""
+    before: tuple[str, int, int] = ("", 0, 0)
+    """What is directly before that text, of a fixed length, and how many characters the secret has before it."""
     keywords: tuple[str, ...] = ()
     """Names that stand before it on the same line."""
     check: str = ""
@@ -80,6 +82,7 @@ TABLES: tuple[PatternTable, ...] = (
         r"(?:(?<![A-Za-z0-9_~.-])|(?<=\\[nrtbf]))[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}(?![A-Za-z0-9_~-])",
         "azure-client-secret",
         contains="Q~",
+        before=("[A-Za-z0-9_~.-]{3}[0-9]", 4, 4),
     ),
     PatternTable("(?P<value>[A-Za-z0-9+/]{40,}={0,2})", "azure-storage-key", prefixes=("AccountKey=",)),
     PatternTable("(?P<value>[A-Za-z0-9+/]{40,}={0,2})", "azure-shared-key", prefixes=("SharedAccessKey=",)),
@@ -88,16 +91,19 @@ TABLES: tuple[PatternTable, ...] = (
         r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{20,}",
         "azure-identifiable-key",
         contains="JQQJ99",
+        before=("[A-Za-z0-9]{52}", 52, 52),
     ),
     PatternTable(
         r"(?:(?<![A-Za-z0-9+/])|(?<=\\[nrtbf]))[A-Za-z0-9+/_-]{44}AzFu[A-Za-z0-9+/_-]{4,6}={0,2}",
         "azure-marked-key",
         contains="AzFu",
+        before=("[A-Za-z0-9+/_-]{44}", 44, 44),
     ),
     PatternTable(
         r"(?:(?<![A-Za-z0-9+/])|(?<=\\[nrtbf]))[A-Za-z0-9+/]{76}\+ASt[A-Za-z0-9+/]{5,6}={1,2}",
         "azure-account-key",
         contains="+ASt",
+        before=("[A-Za-z0-9+/]{76}", 76, 76),
     ),
     PatternTable("[A-Za-z0-9]{12,}", "alibaba-key", prefixes=("LTAI",), check="mixed"),
     PatternTable("[A-Za-z0-9]{30}", "alibaba-secret", keywords=("alibaba", "aliyun")),
@@ -191,6 +197,7 @@ TABLES: tuple[PatternTable, ...] = (
         r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
         "terraform-token",
         contains=".atlasv1.",
+        before=("[A-Za-z0-9]{14}", 14, 14),
     ),
     PatternTable("[A-Za-z0-9_-]{43,}", "openshift-token", prefixes=("sha256~",)),
     PatternTable("[a-z]{2,12}-[A-Za-z0-9]{6,}-[A-Za-z0-9]{16,}", "tailscale-key", prefixes=("tskey-",)),
@@ -230,7 +237,10 @@ TABLES: tuple[PatternTable, ...] = (
     ),
     PatternTable("[A-Za-z0-9_=-]{32}|[0-9a-f]{64}|[0-9]{17,19}", "discord-secret", keywords=("discord",)),
     PatternTable(
-        r"(?:(?<![\w-])|(?<=\\[nrtbf]))[0-9]{8,10}:A[A-Za-z0-9_-]{34}(?![\w-])", "telegram-token", contains=":A"
+        r"(?:(?<![\w-])|(?<=\\[nrtbf]))[0-9]{8,10}:A[A-Za-z0-9_-]{34}(?![\w-])",
+        "telegram-token",
+        contains=":A",
+        before=("[0-9]{8}", 8, 10),
     ),
     # As it stands in an address.
     PatternTable("(?P<value>[0-9]{5,16}:[A-Za-z0-9_-]{30,})", "telegram-token", prefixes=("api.telegram.org/bot",)),
@@ -242,7 +252,12 @@ TABLES: tuple[PatternTable, ...] = (
     PatternTable("[0-9a-f]{64}-[A-Za-z0-9]{16}", "sendinblue-key", prefixes=("xkeysib-", "xsmtpsib-")),
     PatternTable("[0-9a-f]{32}(?![A-Za-z0-9])", "mailgun-key", prefixes=("key-", "pubkey-")),
     PatternTable("[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}", "mailgun-signing-key", keywords=("mailgun",)),
-    PatternTable(r"(?:(?<![\w-])|(?<=\\[nrtbf]))[0-9a-f]{32}-us[0-9]{1,2}(?![\w-])", "mailchimp-key", contains="-us"),
+    PatternTable(
+        r"(?:(?<![\w-])|(?<=\\[nrtbf]))[0-9a-f]{32}-us[0-9]{1,2}(?![\w-])",
+        "mailchimp-key",
+        contains="-us",
+        before=("[0-9a-f]{32}", 32, 32),
+    ),
     PatternTable("[A-Za-z0-9_-]{22,}", "mandrill-key", prefixes=("md-",), check="mixed"),
     PatternTable("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "postmark-token", keywords=("postmark",)),
     PatternTable("[A-Za-z0-9]{8}_[A-Za-z0-9]{24}(?![A-Za-z0-9])", "resend-key", prefixes=("re_",), check="digits"),
@@ -383,13 +398,14 @@ TABLES: tuple[PatternTable, ...] = (
         r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))[0-9a-fA-F]{32,36}(?:FF)?NRAL(?![A-Za-z0-9])",
         "newrelic-license-key",
         contains="NRAL",
+        before=("[0-9a-fA-F]{32}", 32, 38),
     ),
     PatternTable("[A-Za-z0-9]{64}|[0-9a-f]{40}", "newrelic-old-key", keywords=("newrelic", "new_relic", "new-relic")),
     PatternTable("[A-Za-z0-9+/=_-]{40,}", "sentry-token", prefixes=("sntrys_", "sntryu_", "sntrya_")),
     PatternTable(
-        r"https?://(?P<value>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[a-z0-9.-]{0,64}\.sentry\.io/[0-9]+",
+        r"://(?P<value>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[a-z0-9.-]{0,64}\.sentry\.io/[0-9]+",
         "sentry-dsn",
-        contains=".sentry.io/",
+        contains="://",
     ),
     PatternTable("[0-9a-f]{64}", "sentry-old-token", keywords=("sentry",)),
     PatternTable("[A-Za-z0-9]{50,}", "honeycomb-key", prefixes=("hcaik_", "hcamk_", "hcxik_", "hcxmk_", "hcbik_")),
@@ -418,6 +434,7 @@ TABLES: tuple[PatternTable, ...] = (
         r"(?:(?<![\w-])|(?<=\\[nrtbf]))[0-9]{15,16}(?:\||%7C)[A-Za-z0-9_-]{27,40}(?![\w-])",
         "facebook-token",
         contains="|",
+        before=("[0-9]{15}", 15, 16),
     ),
     PatternTable("[A-Za-z0-9_-]{60,}", "instagram-token", prefixes=("IGQV",)),
     PatternTable("[0-9a-f]{32}", "facebook-secret", keywords=("facebook", "fb_app", "fb_sec")),
@@ -446,6 +463,7 @@ TABLES: tuple[PatternTable, ...] = (
         r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk(?![A-Za-z0-9])",
         "maxmind-key",
         contains="_mmk",
+        before=("[A-Za-z0-9]{6}_[A-Za-z0-9]{29}", 36, 36),
     ),
     PatternTable("[A-Za-z0-9]{16,}", "settlemint-token", prefixes=("sm_aat_", "sm_pat_", "sm_sat_")),
     PatternTable("[A-Z0-9a-z_=-]{26}-[A-Z0-9a-z_=-]{52}", "defined-networking-key", prefixes=("dnkey-",)),

@@ -1,0 +1,47 @@
+"""A text as the rules for secrets read it: in lower case, by its words, and with a count for each of its blocks."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from rebut.core.crowds import Crowds
+
+SHORTEST = 14
+"""No secret of a known shape is shorter, so that such shapes are tried first on the words that are long enough."""
+RUN = re.compile(r"[A-Za-z0-9_+/=:-]{10}")
+"""Somewhere in each such secret that has no space, which most code and prose has not."""
+
+DIGITS = re.compile(r"\d+")
+
+
+class SearchedText:
+    """One text, and what several rules need to know about it: each is found out once, and only if it is needed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.crowds = Crowds(text)
+        self._every = set(text.split())
+        self.words = "\n".join(self._every).lower()
+        """Each word once, in lower case: what is not in here is nowhere in the text, unless it contains a space."""
+
+    @cached_property
+    def low(self) -> str:
+        """In lower case, each character in its place: a few have a longer small form and are left as they are."""
+        low = self.text.lower()
+        return low if len(low) == len(self.text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in self.text)
+
+    @cached_property
+    def long(self) -> str:
+        """The words that could be a secret or contain one: far less to search than the whole text."""
+        return "\n".join([word for word in self._every if len(word) >= SHORTEST and RUN.search(word)])
+
+    @cached_property
+    def scattered(self) -> bool:
+        """Whether it has a long word with digits all over it, as the numbers of sessions have."""
+        return any(len(word) >= 20 and len(DIGITS.findall(word)) >= 4 for word in self._every)
+
+    @property
+    def repeats(self) -> bool:
+        """It has few words of its own, so that to look among them takes much less than to look at the text."""
+        return len(self.words) < len(self.text) // 2

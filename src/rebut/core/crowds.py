@@ -17,9 +17,11 @@ BLOCK = 4096
 """Characters of a block."""
 LONG = 4 * BLOCK
 """In a text that is not longer, everything is read."""
-MOST = 128
-"""Points of a block: one for each place that is looked at, and `FOUND` more for each secret."""
-FOUND = 3
+MOST = 100
+"""Points that each block has: one for each place that is looked at, and more for a value or a secret there."""
+VALUE, SECRET = 2, 3
+SPARE = 1_500
+"""Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
 REST = re.compile(r"[^\n]{0,512}+(?=\n)|\S*+")
@@ -30,12 +32,14 @@ class Crowds:
     """Counts what the rules look at in each block of one text."""
 
     def __init__(self, text: str) -> None:
-        self._points = [0] * (len(text) // BLOCK + 1) if len(text) > LONG else []
+        self._left = [MOST] * (len(text) // BLOCK + 1) if len(text) > LONG else []
+        self._spare = SPARE
+        self._full: set[int] = set()
 
     def places(self, pattern: re.Pattern[str] | LazyPattern, text: str) -> Iterator[re.Match[str]]:
         """The matches of a pattern, except in blocks that are crowded."""
         at = 0
-        if not self._points:
+        if not self._left:
             yield from pattern.finditer(text)
             return
         while at <= len(text):
@@ -49,31 +53,37 @@ class Crowds:
 
     def admits(self, at: int) -> bool:
         """Whether this place is still looked at, which counts."""
-        if not self._points:
+        if not self._left:
             return True
         block = at // BLOCK
-        self._points[block] += 1
-        return self._points[block] <= MOST
+        if self._left[block] > 0:
+            self._left[block] -= 1
+        elif self._spare > 0:
+            self._spare -= 1
+        else:
+            self._full.add(block)
+        return block not in self._full
 
     def names(self, low: str, names: Sequence[str]) -> None:
         """Finds the blocks that are full of these names, so that not even their surroundings need to be read."""
-        if self._points and sum(map(low.count, names)) * NEAREST * 2 > len(low):
-            for block in range(len(self._points)):
+        if self._left and sum(map(low.count, names)) * NEAREST * 2 > len(low):
+            for block in range(len(self._left)):
                 start, end = block * BLOCK, (block + 1) * BLOCK
                 if sum(low.count(name, start, end) for name in names) * NEAREST > BLOCK:
-                    self._points[block] = MOST + 1
+                    self._full.add(block)
 
-    def found(self, at: int) -> None:
-        """A secret begins here."""
-        if self._points:
-            self._points[at // BLOCK] += FOUND
+    def charge(self, at: int, points: int) -> None:
+        """To look at this place takes longer than usual."""
+        if self._left:
+            block = at // BLOCK
+            self._spare -= max(0, points - self._left[block])
+            self._left[block] = max(0, self._left[block] - points)
 
     def spans(self, text: str) -> Iterator[Span]:
         """The crowded blocks, with what belongs to their ends."""
         last = 0
-        for number, points in enumerate(self._points):
-            if points > MOST:
-                start, end = number * BLOCK, min((number + 1) * BLOCK, len(text))
-                rest = REST.match(text, max(end, last))
-                last = rest.end() if rest else end
-                yield start, last
+        for number in sorted(self._full):
+            start, end = number * BLOCK, min((number + 1) * BLOCK, len(text))
+            rest = REST.match(text, max(end, last))
+            last = rest.end() if rest else end
+            yield start, last

@@ -7,39 +7,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub")
 
 
 class LazyPattern:
-    """Like what `re.compile` returns."""
+    """Like what `re.compile` returns, and after the first use as quick: its methods are then those of the pattern."""
 
-    __slots__ = ("_compiled", "_flags", "pattern")
+    __slots__ = ("_flags", "pattern", *METHODS)
+
+    search: Callable[..., re.Match[str] | None]
+    match: Callable[..., re.Match[str] | None]
+    fullmatch: Callable[..., re.Match[str] | None]
+    finditer: Callable[..., Iterator[re.Match[str]]]
+    findall: Callable[..., list[str]]
+    sub: Callable[..., str]
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         self.pattern, self._flags = pattern, flags
-        self._compiled: re.Pattern[str] | None = None
 
-    def _ready(self) -> re.Pattern[str]:
-        if self._compiled is None:
-            self._compiled = re.compile(self.pattern, self._flags)
-        return self._compiled
-
-    def search(self, text: str, *within: int) -> re.Match[str] | None:
-        return self._ready().search(text, *within)
-
-    def match(self, text: str, *within: int) -> re.Match[str] | None:
-        return self._ready().match(text, *within)
-
-    def fullmatch(self, text: str, *within: int) -> re.Match[str] | None:
-        return self._ready().fullmatch(text, *within)
-
-    def finditer(self, text: str, *within: int) -> Iterator[re.Match[str]]:
-        return self._ready().finditer(text, *within)
-
-    def findall(self, text: str) -> list[str]:
-        return self._ready().findall(text)
-
-    def sub(self, new: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
-        return self._ready().sub(new, text, count)
+    def __getattr__(self, name: str) -> Any:
+        if name not in METHODS:
+            raise AttributeError(name)
+        compiled = re.compile(self.pattern, self._flags)
+        for method in METHODS:
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
 
 
 def any_of(texts: Iterable[str]) -> str:

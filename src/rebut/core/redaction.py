@@ -22,7 +22,7 @@ from itertools import chain
 from urllib.parse import quote
 
 from rebut.core import secret_contexts, secret_patterns
-from rebut.core.crowds import Span
+from rebut.core.crowds import SECRET, Span
 from rebut.core.searched_text import SearchedText
 from rebut.core.text import clean
 
@@ -156,7 +156,7 @@ class Redactor:
                 is_searched = False  # what remains is searched in the next pass
             else:
                 for span in chain(secret_patterns.spans(searched), secret_contexts.found(searched)):
-                    crowds.found(span[0])
+                    crowds.charge(span[0], SECRET)
                     full.append(span)
                 full += crowds.spans(searched.text)
             found += [(first + start, first + end) for start, end in full]

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import chain
 
 from rebut.core import secret_patterns
-from rebut.core.crowds import Span
+from rebut.core.crowds import VALUE, Span
 from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.searched_text import SearchedText
 
@@ -75,6 +75,7 @@ NEAR = r"(?:(?= ?[\"']?(?P<near>[\w.!%^*~+/=-]{8,100}+)(?:[\"']|\s|;|$)))?"
 """A value of the plainest kind, which needs no further look at what is around it."""
 PADDED = LazyPattern(r"(?::[ ]{0,4})?(?P<value>\w{8,60}=)")
 """A value in base64 that ends in one `=`, which looks like a type before the sign of an assignment."""
+SHORTEST_PADDED = 9
 NAMES = (
     *("passw(?:or[dt]|d)", "passphrase", "passcode", "pwd", "kennwort", "secret", "token", "credentials?", "creds"),
     *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
@@ -191,7 +192,8 @@ def _after_names(searched: SearchedText) -> Iterator[Span]:
                 if _is_near(text[first:last], typed, quoted) and (clear or _is_name(name, text, low, link)):
                     yield first, last
                     continue
-            padded = PADDED.fullmatch(text, *link.span("assign")) if link["assign"] else None
+            first, last = link.span("assign")
+            padded = PADDED.fullmatch(text, first, last) if last - first >= SHORTEST_PADDED else None
             if padded and _is_near(padded["value"], typed, False) and (clear or _is_name(name, text, low, link)):
                 yield padded.span("value")
             how = link.lastgroup or ""
@@ -212,8 +214,10 @@ def _after_names(searched: SearchedText) -> Iterator[Span]:
                 # Names inside a long value would be followed by most of it again, each of them. In a sentence they
                 # are not: a value ends at the next space, and a quoted one at the next quotation mark.
                 done = value.end()
-            if (clear or _is_name(name, text, low, link)) and (span := _judged(text, low, link, value, how, typed)):
-                yield span
+            if clear or _is_name(name, text, low, link):
+                crowds.charge(start, VALUE)
+                if span := _judged(text, low, link, value, how, typed):
+                    yield span
 
 
 def _is_name(name: str, text: str, low: str, link: re.Match[str]) -> bool:
@@ -551,17 +555,18 @@ def _commands(searched: SearchedText) -> Iterator[Span]:
     done, last = 0, ("", 0)
     for word in sorted(chain.from_iterable(crowds.places(p, text) for p in present), key=lambda word: word.start()):
         if last[0]:
-            yield from _options_of(text, *last, min(done, word.start()))
+            yield from _options_of(searched, *last, min(done, word.start()))
         last = word[0], word.end()
         if word.start() >= done:
             line = LINE.match(text, word.end())
             done = line.end() if line else word.end()
     if last[0]:
-        yield from _options_of(text, *last, done)
+        yield from _options_of(searched, *last, done)
 
 
-def _options_of(text: str, command: str, start: int, end: int) -> Iterator[Span]:
-    for m in GIVEN[TAKES[command]].finditer(text, start, end):
+def _options_of(searched: SearchedText, command: str, start: int, end: int) -> Iterator[Span]:
+    for m in GIVEN[TAKES[command]].finditer(searched.text, start, end):
+        searched.crowds.charge(m.start(), VALUE)
         if span := _given(m["option"], command, m):
             yield span
 

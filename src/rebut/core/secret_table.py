@@ -402,11 +402,6 @@ TABLES: tuple[PatternTable, ...] = (
     ),
     PatternTable("[A-Za-z0-9]{64}|[0-9a-f]{40}", "newrelic-old-key", keywords=("newrelic", "new_relic", "new-relic")),
     PatternTable("[A-Za-z0-9+/=_-]{40,}", "sentry-token", prefixes=("sntrys_", "sntryu_", "sntrya_")),
-    PatternTable(
-        r"://(?P<value>[0-9a-f]{32}(?::[0-9a-f]{32})?)@[a-z0-9.-]{0,64}\.sentry\.io/[0-9]+",
-        "sentry-dsn",
-        contains="://",
-    ),
     PatternTable("[0-9a-f]{64}", "sentry-old-token", keywords=("sentry",)),
     PatternTable("[A-Za-z0-9]{50,}", "honeycomb-key", prefixes=("hcaik_", "hcamk_", "hcxik_", "hcxmk_", "hcbik_")),
     PatternTable(

@@ -231,12 +231,7 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
         return Mark(mark.mark, mark.place, mark.note, mark.moved_to.replace(f"{text.path}:", "line "))
     if not place.name:
         return _in_lines(citation, place, text)
-    sections = list(_sections(text.lines))
-    wanted = _bare(place.name)
-    number = re.match(r"[\d.]*\d", place.name)
-    meant = [s for s in sections if _bare(s.name) == wanted]
-    meant = meant or [s for s in sections if number and re.match(re.escape(number[0]) + r"(?![\d])", s.name)]
-    meant = meant or [s for s in sections if wanted and _bare(s.name).startswith(wanted)]
+    meant = _meant(place.name, text.lines)
     if not meant:
         return Mark("absent", citation.place, "no section of that name")
     if not citation.quote.strip() or _too_short(citation.quote):
@@ -249,6 +244,22 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
     home = [section.name for section in sections if section.start <= lines[0] <= section.end]
     moved_to = f"§ {home[-1]}" if home else f"line {lines[0]}"
     return Mark("moved", citation.place, f"is at line {lines[0]}", moved_to)
+
+
+def part_of(name: str, lines: Sequence[str]) -> tuple[int, int] | None:
+    """The first and the last line of the section that a name means; None if there is no such section."""
+    found = _meant(name, lines)
+    return (found[0].start, found[0].end) if found else None
+
+
+def _meant(name: str, lines: Sequence[str]) -> list[_Part]:
+    """The sections that a name may mean: by its words, else by its number, else by how it begins."""
+    sections = list(_sections(lines))
+    wanted = _bare(name)
+    number = re.match(r"[\d.]*\d", name)
+    meant = [s for s in sections if _bare(s.name) == wanted]
+    meant = meant or [s for s in sections if number and re.match(re.escape(number[0]) + r"(?![\d])", s.name)]
+    return meant or [s for s in sections if wanted and _bare(s.name).startswith(wanted)]
 
 
 @frozen

@@ -95,6 +95,38 @@ def read(folder: Path) -> Read:
     return Read(lines, start, data[start:], prev)
 
 
+class Tail:
+    """Reads a journal while another process writes it: `take` returns the whole lines that were added since.
+
+    It follows what is in the file and does not check hashes: `read` does that.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._at, self._seq = folder, 0, 0
+
+    def take(self) -> list[Line]:
+        try:
+            with (self._folder / NAME).open("rb") as file:
+                if os.fstat(file.fileno()).st_size <= self._at:
+                    return []
+                file.seek(self._at)
+                data = file.read()
+        except OSError as error:
+            raise RecordError(f"{self._folder.name}: the journal cannot be read ({error.strerror})") from error
+        lines: list[Line] = []
+        for raw in data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]:
+            try:
+                found = json.loads(raw.decode())
+                line = Line(found["seq"], found["at"], from_json(found), _whole(found.get("ran")))
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                raise RecordAltered(
+                    f"{self._folder.name}: line {self._seq + 1} of the journal is not an event", OTHER_HANDS
+                ) from error
+            lines.append(line)
+            self._at, self._seq = self._at + len(raw) + 1, self._seq + 1
+        return lines
+
+
 def _whole(value: object) -> int | None:
     """A number of milliseconds; None if it is not one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

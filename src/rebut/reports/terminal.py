@@ -99,9 +99,13 @@ def _context_line(record: Record) -> str:
 
 def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
     rounds = opened.settings.get("rounds")
-    order = ("timeout", "minutes", "usd", "tokens", "calls")
     said = [counted(rounds, "round")] if isinstance(rounds, int) and rounds else []
-    return said + [shown(name, limits[name]) for name in order if limits.get(name) is not None]
+    return said + shown_limits(limits)
+
+
+def shown_limits(limits: Mapping[str, Any]) -> list[str]:
+    order = ("timeout", "minutes", "usd", "tokens", "calls")
+    return [shown(name, limits[name]) for name in order if limits.get(name) is not None]
 
 
 def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *, width: int = 80) -> str:

@@ -1,0 +1,69 @@
+"""A session that is followed while it runs: the frames of what its journal has, and of each line that is added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from rebut.core.json_value import Json
+from rebut.record import sessions
+from rebut.record.journal import Tail
+from rebut.record.record import Record
+from rebut.web.cited_lines import CitedLines
+from rebut.web.frames import Frames, Row
+from rebut.workspace.tree import DebatedVersions
+
+Versions = Callable[[Record, Path], DebatedVersions | None]
+"""Opens what the citations of a debate were looked up in."""
+
+
+class FollowedSession:
+    """One session. `update` reads what its journal has gained since."""
+
+    def __init__(self, folder: Path, versions: Versions) -> None:
+        self.folder = folder
+        self.frames: list[Row] = []
+        self._made = Frames()
+        self._tail = Tail(folder)
+        self._versions = versions
+        self._lines: CitedLines | None = None
+
+    @property
+    def record(self) -> Record:
+        return self._made.record
+
+    def update(self) -> None:
+        for line in self._tail.take():
+            self.frames.append(self._made.take(line))
+
+    @property
+    def running(self) -> bool:
+        return bool(sessions.running(self.folder))
+
+    async def lines(self, id: str) -> dict[str, Json]:
+        """The lines of a citation."""
+        if self._lines is None:
+            self._lines = CitedLines(self._made, self._versions(self.record, self.folder))
+        return await self._lines.of(id)
+
+    async def cited(self) -> dict[str, Json]:
+        """The lines of every citation, by its id."""
+        return {id: await self.lines(id) for id in self._made.cited}
+
+    def raw(self, key: str, *, prompts: bool = True) -> list[Json]:
+        """What was asked under a key and what came back, attempt by attempt, word for word."""
+        call = self.record.calls.get(key)
+        if call is None:
+            return []
+        out: list[Json] = []
+        for n in sorted({*call.asked, *call.attempts}):
+            asked, attempt = call.asked.get(n), call.attempts.get(n)
+            row: Row = {"attempt": n, "why": asked.why if asked else "", "reply": attempt.text if attempt else ""}
+            if prompts and asked:
+                row["prompt"] = asked.prompt or asked.followup
+            out.append(row)
+        return out
+
+    async def close(self) -> None:
+        if self._lines is not None:
+            await self._lines.close()

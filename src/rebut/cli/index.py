@@ -18,7 +18,7 @@ MODELS, OTHER, DEVELOPERS = "Models", "No model needed", "For agents and develop
 
 FIRST = {
     "Start": ("demo", "check", "ask", "review", "plan", "more"),
-    "Sessions": ("list", "show", "resume", "export"),
+    "Sessions": ("list", "show", "view", "resume", "export"),
     "Models": ("doctor", "models"),
 }
 """The commands of `rebut --help`, which a newcomer needs; `rebut help all` lists all of them."""
@@ -35,12 +35,13 @@ COMMANDS: dict[str, CommandEntry] = {
     "run": CommandEntry("protocols", "Run another protocol: a Python file, or an installed one by name.", DEBATE),
     "list": CommandEntry("sessions", "List the sessions of this folder.", SESSIONS),
     "show": CommandEntry("show", "Show a session: its outcome, its points and every answer.", SESSIONS),
+    "view": CommandEntry("view", "Show a session, or all of this folder, in the browser.", SESSIONS),
     "resume": CommandEntry("resume", "Resume a session; recorded answers are not asked again.", SESSIONS),
     "say": CommandEntry("say", "Add a note to a running debate; every seat gets it.", SESSIONS),
     "answer": CommandEntry("resume", "Answer for a `caller` seat and resume the session.", SESSIONS),
     "fork": CommandEntry("resume", "Copy a session with another model or setting; answers are reused.", SESSIONS),
     "replay": CommandEntry("show", "Repeat a session from its record, offline.", SESSIONS),
-    "export": CommandEntry("export", "Export a session as Markdown, JSON, a decision record or SARIF.", SESSIONS),
+    "export": CommandEntry("export", "Export a session as HTML, Markdown, JSON, a decision record or SARIF.", SESSIONS),
     "verify": CommandEntry("export", "Check that a session's record is complete and unaltered.", SESSIONS),
     "gate": CommandEntry("gate", "Pass or fail a recorded review by its findings, for CI.", SESSIONS),
     "apply": CommandEntry("apply", "Apply the patch of a review, or the fixes of single findings.", SESSIONS),

@@ -195,7 +195,9 @@ def limits(f: F) -> F:
 
 
 def output(f: F) -> F:
-    f = click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")(f)
+    from rebut.cli.live_page import view_options
+
+    f = click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")(view_options(f))
     return json_flag(f)
 
 

@@ -16,8 +16,10 @@ from dataclasses import field
 from pathlib import Path
 
 from rebut.api import Setup
+from rebut.cli import live_page
 from rebut.cli.deadline import began, on_alarm, switch_off
 from rebut.cli.json_result import brief
+from rebut.cli.live_page import LivePage
 from rebut.cli.options import LONGEST
 from rebut.cli.output import folded, plain, say, say_json, width
 from rebut.cli.screen import hotkeys
@@ -67,7 +69,10 @@ def perform(
     on_alarm(run.print_so_far)
     result = run.play(act)
     switch_off()
-    return run.report(result)
+    code = run.report(result)
+    if run.page:
+        run.page.stay()
+    return code
 
 
 @frozen
@@ -119,6 +124,10 @@ class CommandRun:
         self.control = Control(deadline=deadline, on_wait=self.screen.waits, began=began)
         if not (quiet or as_json) and sys.stderr.isatty():  # elsewhere points are shown once they are on record
             self.control.on_heard = self.screen.streamed
+        self.page = LivePage(self.control) if live_page.wanted() else None
+        if self.page:
+            self.control.on_heard = self.page.listen(self.control.on_heard)
+            self.backends = {**self.page.backends(), **(backends or {})}
         self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json, plain()) else None
         if self.keys:
             self.screen.foot = self.keys.foot
@@ -190,6 +199,8 @@ class CommandRun:
             if self.keys:
                 self.keys.close()
             self.screen.close()
+            if self.page:
+                await self.page.stop()
 
     async def _in_time(self, act: Act, setup: Setup) -> Outcome:
         """The result, at the deadline at the latest: then what is on record."""
@@ -237,12 +248,16 @@ class CommandRun:
         self._slow.cancel()
         self.record, self.folder = record, folder
         self.screen.ready(record, folder, self.control.calls)
+        if self.page:
+            self.page.ready(record, folder)
 
     def _event(self, line: Line) -> None:
         if isinstance(line.event, Asked):
             self._in_flight.add(line.event.key)
         elif isinstance(line.event, Attempt):
             self._in_flight.discard(line.event.key)
+            if self.page:
+                self.page.controls.ended(line.event.key)
         self.screen.event(line)
 
     def _signal(self, task: asyncio.Future[Outcome], number: int) -> None:

@@ -5,8 +5,9 @@ A protocol gives it along with a question. The answers become the same form that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
+from typing import Any
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
@@ -89,3 +90,54 @@ class Ballot:
     """Shown below the case, its header first."""
     rest: Mapping[str, Json] = field(default_factory=dict)
     """The fields of the form that a person is not asked for."""
+
+
+def answered(ballot: Ballot, sent: Mapping[str, Any]) -> tuple[dict[str, Json], str]:
+    """The form that a ballot fills, from what a person sent at once, and what is still missing; empty if nothing is.
+
+    `picks` has a key for each decision, `rulings` a key, severity and reason for each id, `remarks` a text or, for a
+    list, its entries, and `reason` the one that goes with the decision.
+    """
+    picks, rulings, remarks = (_table(sent.get(name)) for name in ("picks", "rulings", "remarks"))
+    form: dict[str, Json] = dict(ballot.rest)
+    first = ""
+    for pick in ballot.picks:
+        option = _option(pick.options, picks.get(pick.name))
+        if option is None:
+            return {}, f"Choose one: {pick.ask or ', '.join(one.key for one in pick.options)}"
+        first = first or option.key
+        form[pick.name] = option.value
+    for remark in ballot.remarks:
+        said = remarks.get(remark.name)
+        if remark.many is not None:
+            lines = [str(line).strip() for line in said] if isinstance(said, list) else []
+            form[remark.name] = [{remark.many: line} if remark.many else line for line in lines if line]
+            continue
+        text = str(said or "").strip() or remark.usual.get(first, remark.usual.get("", ""))
+        if not text:
+            return {}, f"An answer is needed: {remark.ask}"
+        form[remark.name] = text
+    if ballot.aside:
+        form[ballot.aside] = str(sent.get("reason") or "").strip()
+    if ballot.rulings:
+        ruled: list[Json] = []
+        for row in ballot.rulings.rows:
+            made = _table(rulings.get(row.id))
+            option = _option(ballot.rulings.options, made.get("key"))
+            if option is None and not row.stands:
+                return {}, f"Rule on {row.id}: {row.title}"
+            if option is not None:
+                one: dict[str, Json] = {"id": row.id, ballot.rulings.ruling: option.value}
+                one[ballot.rulings.reason] = str(made.get("reason") or "").strip()
+                severity = str(made.get("severity") or row.severity)
+                ruled.append(one | ({ballot.rulings.severity: severity} if ballot.rulings.severity else {}))
+        form[ballot.rulings.name] = ruled
+    return form, ""
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _option(options: Sequence[Option], key: object) -> Option | None:
+    return next((one for one in options if one.key == key), None)

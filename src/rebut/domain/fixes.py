@@ -41,4 +41,6 @@ def lines_of(place: str) -> tuple[str, int, int] | None:
     """The path, the first and the last line that a place names; None if it names no line."""
     path, _, lines = place.rpartition(":")
     first, _, last = lines.partition("-")
-    return (path, int(first), int(last if last.isdecimal() else first)) if first.isdecimal() else None
+    if not first.isdecimal():
+        return None
+    return path, int(first[:9]), int((last if last.isdecimal() else first)[:9])

@@ -241,7 +241,7 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
         return Mark("found", citation.place)
     if not lines:
         return Mark("absent", citation.place, "the quoted text is nowhere in the text under discussion")
-    home = [section.name for section in sections if section.start <= lines[0] <= section.end]
+    home = [section.name for section in _sections(text.lines) if section.start <= lines[0] <= section.end]
     moved_to = f"§ {home[-1]}" if home else f"line {lines[0]}"
     return Mark("moved", citation.place, f"is at line {lines[0]}", moved_to)
 

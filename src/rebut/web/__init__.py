@@ -1,1 +1,1 @@
-"""A debate in the browser: frames made from the journal, the page that shows them, its server, and the exported file."""
+"""A debate in the browser: frames of its journal, the page that shows them, its server, and the exported file."""

@@ -37,7 +37,7 @@ from rebut.record.events import (
     Resumed,
     Wrote,
 )
-from rebut.record.record import Record, name_of_step, step_of
+from rebut.record.record import TURNED_AWAY, Record, name_of_step, step_of
 from rebut.reports import review
 from rebut.reports.terminal import RULINGS, VERBS, decided, shown_limits, shown_spec, worth_sentences
 from rebut.workspace.diff import BothTexts, head_and_hunks, hunk_range, names, sections, without_prefix
@@ -81,7 +81,8 @@ class Frames:
         """Round → the version that was discussed when it began."""
         self._documents: dict[str, str] = {}
         """Seat → its last document."""
-        self._raised: dict[tuple[str, str], str] = {}
+        self._tokens = 0
+        self._usd: float | None = 0.0
 
     def take(self, line: Line) -> Row:
         """The frame of the next event."""
@@ -97,6 +98,7 @@ class Frames:
                 frame |= {**_where(e.key), "attempt": e.attempt, "outcome": e.outcome, "message": e.message}
                 frame |= {"hint": e.hint, "model": e.model, "input": e.input, "output": e.output, "usd": e.usd}
                 frame |= {"ms": e.ms, "notes": [*e.notes], "patient": e.patient, "truncated": e.truncated}
+                frame |= self._so_far(e)
             case Answered() as e:
                 frame |= {**_where(e.key), **self._answer(e)}
             case Failed() as e:
@@ -113,6 +115,15 @@ class Frames:
             case Closed() as e:
                 frame |= self._ending(Outcome.from_json(e.outcome))
         return {name: value for name, value in frame.items() if value not in (None, "", [], {}, False)}
+
+    def _so_far(self, attempt: Attempt) -> Row:
+        """Tokens and dollars up to this attempt. As in the record, a call without a price makes the sum unknown."""
+        self._tokens += (attempt.input or 0) + (attempt.output or 0)
+        if attempt.usd is None and attempt.outcome not in TURNED_AWAY:
+            self._usd = None
+        elif self._usd is not None:
+            self._usd += attempt.usd or 0.0
+        return {"tokens": self._tokens, "total": "unknown" if self._usd is None else self._usd}
 
     # answers
 
@@ -159,7 +170,9 @@ class Frames:
 
     def _later_version(self, seq: int, key: str, value: Mapping[str, Json]) -> Row:
         files = value.get("files")
-        texts = {path: None if text is None else str(text) for path, text in files.items()} if _is(files) else {}
+        texts = {}
+        if isinstance(files, dict):
+            texts = {path: None if text is None else str(text) for path, text in files.items()}
         self.versions.append((seq, texts))
         patch = str(value.get("patch") or "")
         return {VERSION: len(self.versions) + 1, "round": _round(key), "files": files_of(patch)}
@@ -321,10 +334,6 @@ def _named(entry: object) -> Iterable[str]:
 def _filled(row: Row) -> Row:
     """Without what is empty."""
     return {name: value for name, value in row.items() if value not in (None, "", [], {}, False)}
-
-
-def _is(value: Json) -> bool:
-    return isinstance(value, dict)
 
 
 def _capital(text: str) -> str:

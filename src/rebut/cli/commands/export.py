@@ -19,15 +19,24 @@ if TYPE_CHECKING:
 @click.command("export")
 @click.argument("id", type=SESSION)
 @click.option(
-    "--format", "form", type=click.Choice(["md", "json", "adr", "sarif", "github"]), default="md", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["md", "html", "json", "adr", "sarif", "github"]),
+    default="md",
+    show_default=True,
 )
 @click.option(
     "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file. [the terminal]"
 )
+@click.option("--with-prompts", is_flag=True, help="With html: include every prompt, and all that was reviewed.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @json_flag
-def export_command(id: str, form: str, output: Path | None, force: bool, as_json: bool) -> int:
-    """Export a session as Markdown or JSON, its decision as an ADR, or a review's findings as SARIF or annotations."""
+def export_command(id: str, form: str, output: Path | None, with_prompts: bool, force: bool, as_json: bool) -> int:
+    """Export a session: as HTML, Markdown or JSON, its decision as an ADR, a review as SARIF or annotations.
+
+    HTML is one file that shows the debate in any browser, without a network. It has what was said and the lines that
+    were cited; it leaves out prompts and files that nobody cited, unless you add --with-prompts.
+    """
     from rebut.cli.output import say
     from rebut.core.errors import UsageError
     from rebut.record import sessions
@@ -36,6 +45,8 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
     record = sessions.load(folder_of(id))
     if form in ("sarif", "github"):
         text = _findings(record, form)
+    elif form == "html":
+        text = _page(folder_of(id), with_prompts)
     elif as_json or form == "json":
         text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n"
     else:
@@ -53,6 +64,15 @@ def export_command(id: str, form: str, output: Path | None, force: bool, as_json
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from error
     return 0
+
+
+def _page(folder: Path, with_prompts: bool) -> str:
+    import asyncio
+
+    from rebut.cli.live_page import debated_versions
+    from rebut.web.document import document
+
+    return asyncio.run(document(folder, debated_versions, prompts=with_prompts))
 
 
 def _findings(record: Record, form: str) -> str:

@@ -1,0 +1,192 @@
+"""What the page of a running debate can do: see answers while they are written, steer, and answer for a person.
+
+The debate's process holds one `Controls`; every open page watches it. Nothing here is on record: a decision is recorded
+by the engine before it takes effect, and an answer like that of any participant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from rebut.core.ballot import Ballot, answered
+from rebut.core.json_value import Json, as_row
+from rebut.core.types import Reply, Request
+
+MOST_WAITING = 2_000
+"""Messages that wait for a page that does not read them; the oldest go first."""
+LONGEST = 400
+"""Characters of the text being written that the page gets."""
+
+
+class Steering(Protocol):
+    """The caller's control of the debate. Each method returns why it refuses; empty if it did it."""
+
+    def settle(self) -> str: ...
+    def more(self) -> str: ...
+    def skip(self, key: str) -> str: ...
+    def say(self, text: str) -> str: ...
+
+
+class WrittenPoint(Protocol):
+    """One point of an answer that is still being written."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def tag(self) -> str: ...
+    @property
+    def about(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+    @property
+    def mark(self) -> str: ...
+
+
+class WrittenAnswer(Protocol):
+    """An answer that is still being written."""
+
+    @property
+    def points(self) -> Sequence[WrittenPoint]: ...
+    def words(self) -> str: ...
+
+
+class Watch:
+    """What one open page has not been told yet."""
+
+    def __init__(self, answers: Mapping[str, WrittenAnswer], close: Callable[[Watch], None]) -> None:
+        self._answers, self._close = answers, close
+        self._waiting: list[tuple[str, Json]] = []
+        self._told: dict[str, Json] = {}
+
+    def put(self, name: str, value: Json) -> None:
+        self._waiting.append((name, value))
+        del self._waiting[:-MOST_WAITING]
+
+    def taken(self) -> list[tuple[str, Json]]:
+        """The messages since the last look, and what is being written now, where that has changed."""
+        out, self._waiting = self._waiting, []
+        for key in [key for key in self._told if key not in self._answers]:
+            del self._told[key]
+            out.append(("live", {"key": key, "ended": True}))
+        for key, answer in self._answers.items():
+            points: list[Json] = [
+                {"text": p.text, "tag": p.tag, "about": p.about, "place": p.place, "mark": p.mark}
+                for p in answer.points
+            ]
+            row: dict[str, Json] = {"key": key, "points": points, "words": answer.words()[-LONGEST:]}
+            if self._told.get(key) != row:
+                self._told[key] = row
+                out.append(("live", row))
+        return out
+
+    def close(self) -> None:
+        self._close(self)
+
+
+@dataclass(slots=True)
+class Turn:
+    """A question that waits for a person."""
+
+    key: str
+    seat: str
+    request: Request
+    reply: asyncio.Future[str]
+    form: dict[str, Json] = field(default_factory=dict)
+
+
+class Controls:
+    """The controls of one running debate."""
+
+    def __init__(self, steering: Steering) -> None:
+        self._steering = steering
+        self._watches: list[Watch] = []
+        self._answers: dict[str, WrittenAnswer] = {}
+        self._turns: dict[str, Turn] = {}
+
+    def watch(self) -> Watch:
+        """For a page that was just opened: it is told what is under way."""
+        made = Watch(self._answers, self._watches.remove)
+        for turn in self._turns.values():
+            made.put("turn", turn.form)
+        self._watches.append(made)
+        return made
+
+    def _tell(self, name: str, value: Json) -> None:
+        for one in self._watches:
+            one.put(name, value)
+
+    # answers while they are written
+
+    def heard(self, key: str, answer: WrittenAnswer) -> None:
+        """A call began, or more of its answer came."""
+        self._answers[key] = answer
+
+    def ended(self, key: str) -> None:
+        """A call ended: what it brought is on record."""
+        self._answers.pop(key, None)
+
+    def waits(self, key: str, reason: str) -> None:
+        self._tell("waits", {"key": key, "reason": reason})
+
+    # steering
+
+    def steer(self, asked: Mapping[str, Json]) -> str:
+        """Do what the page asks for; returns why not, or nothing."""
+        what, key, text = (str(asked.get(name) or "") for name in ("do", "key", "text"))
+        if what == "settle":
+            return self._steering.settle()
+        if what == "more":
+            return self._steering.more()
+        if what == "skip":
+            return self._steering.skip(key)
+        if what == "say":
+            return self._steering.say(text)
+        return f"there is no control called {what[:40]!r}"
+
+    # a person in the browser
+
+    async def complete(self, request: Request) -> Reply:
+        """Ask a person: the page shows the question as a form, and the debate waits for what is sent."""
+        seat = request.participant.seat
+        turn = Turn(request.key, seat, request, asyncio.get_running_loop().create_future())
+        turn.form = _form(request)
+        self._turns[request.key] = turn
+        self._tell("turn", turn.form)
+        try:
+            text = await turn.reply
+        finally:
+            del self._turns[request.key]
+            self._tell("turn", {"key": request.key, "over": True})
+        return Reply(text, model="human", family="human")
+
+    def answer(self, sent: Mapping[str, Json]) -> str:
+        """What a person filled in; returns what is wrong with it, or nothing."""
+        turn = self._turns.get(str(sent.get("key")))
+        if turn is None or turn.reply.done():
+            return "this question is not open any more"
+        ballot = turn.request.material.ballot
+        if "text" in sent and not (ballot and turn.request.schema):
+            text = str(sent["text"])
+        elif ballot and turn.request.schema:
+            made, missing = answered(ballot, cast(Mapping[str, Any], sent))
+            if missing:
+                return missing
+            text = json.dumps(made, ensure_ascii=False)
+        else:
+            text = json.dumps(sent.get("value"), ensure_ascii=False)
+        turn.reply.set_result(text)
+        return ""
+
+
+def _form(request: Request) -> dict[str, Json]:
+    """A question as the page shows it: a ballot if the protocol gives one, else its schema."""
+    ballot: Ballot | None = request.material.ballot
+    row: dict[str, Json] = {"key": request.key, "seat": request.participant.seat, "again": bool(request.followup)}
+    if ballot and request.schema is not None:
+        return row | {"ballot": as_row(ballot)}
+    row["question"] = request.followup or request.prompt
+    return row | ({"schema": cast(Json, dict(request.schema))} if request.schema is not None else {})

@@ -1,0 +1,145 @@
+import { el, fill, long } from "./dom.js";
+import { markdown } from "./markdown.js";
+
+// A person's turn: a ballot with its decisions and remarks, or a form with a field for each part of the answer.
+
+export function turnForm(turn, send) {
+  const problem = el("p", { class: "failure", role: "alert" });
+  const read = turn.ballot ? ballot(turn.ballot) : turn.schema ? schemaForm(turn.schema) : free();
+  const button = el("button", { type: "submit", class: "main" }, "Send the answer");
+  const form = el(
+    "form",
+    { class: "turn-form", submit: submit },
+    el("h2", {}, `Your turn: ${turn.seat}`),
+    turn.again && !turn.ballot ? el("p", { class: "complaint" }, "The answer was sent back. The reason is below.") : null,
+    turn.ballot ? null : question(turn.question ?? ""),
+    read.node,
+    problem,
+    button,
+  );
+  async function submit(event) {
+    event.preventDefault();
+    button.disabled = true;
+    fill(problem);
+    const refused = await send({ key: turn.key, ...read.value() });
+    button.disabled = false;
+    if (refused) fill(problem, refused);
+  }
+  return form;
+}
+
+function question(text) {
+  const plain = text.replace(/^«(?:begin|end) (.+?) [0-9a-f]{16}»$/gm, (_, label) => `(${label})`);
+  return el("details", { class: "question", open: plain.length < 3000 }, el("summary", {}, "the question"), plain.length < 60000 ? markdown(plain, 4) : el("pre", {}, ...long(plain)));
+}
+
+let fields = 0;
+function named(label, control, hint = "") {
+  fields += 1;
+  control.id = `field-${fields}`;
+  return el("p", { class: "field" }, el("label", { for: control.id }, label), hint ? el("span", { class: "quiet" }, ` ${hint}`) : null, control);
+}
+
+function free() {
+  const area = el("textarea", { rows: "8", required: true });
+  return { node: named("Your answer", area), value: () => ({ text: area.value }) };
+}
+
+function radios(legend, name, options, checked, hint = "") {
+  const inputs = options.map((o) => {
+    fields += 1;
+    const input = el("input", { type: "radio", name, value: o.key, id: `field-${fields}` });
+    if (o.key === checked) input.checked = true;
+    return [input, el("label", { for: input.id }, o.key.length === 1 ? el("kbd", {}, o.key) : null, " ", o.words || String(o.value))];
+  });
+  const node = el("fieldset", {}, el("legend", {}, legend), hint ? el("p", { class: "quiet" }, hint) : null, inputs.map((pair) => el("div", { class: "option" }, pair)));
+  return { node, value: () => inputs.map(([i]) => i).find((i) => i.checked)?.value ?? "" };
+}
+
+function ballot(b) {
+  const parts = [];
+  for (const paragraph of b.case ?? []) parts.push(el("div", { class: "case" }, paragraph.split("\n").map((line) => el("p", {}, ...long(line, 2000)))));
+  if (b.table?.length) {
+    const [head, ...rows] = b.table;
+    parts.push(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "The case as a table" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, rows.map((r) => el("tr", {}, r.map((c) => el("td", {}, c.slice(0, 600)))))))));
+  }
+  const picks = (b.picks ?? []).map((p, n) => ({ name: p.name, ...radios(p.ask || "Your decision", `pick-${n}`, p.options, "") }));
+  const remarks = (b.remarks ?? []).map((r) => {
+    const usual = r.usual?.[""] ?? Object.values(r.usual ?? {})[0] ?? "";
+    const area = el("textarea", { rows: r.many === null ? "2" : "3", placeholder: usual });
+    return { name: r.name, many: r.many !== null, area, node: named(r.ask, area, r.many !== null ? "one a line" : usual ? "empty: the usual" : "") };
+  });
+  const rulings = (b.rulings?.rows ?? []).map((row, n) => {
+    const choice = radios(`${row.id} · ${row.title}`, `ruling-${n}`, [...(row.stands ? [{ key: "", words: `leave it: ${row.stands}` }] : []), ...b.rulings.options], row.stands ? "" : undefined, row.text);
+    const reason = el("input", { type: "text" });
+    const severity = b.rulings.severity ? el("select", {}, ["P1", "P2", "P3"].map((s) => el("option", { value: s, selected: s === row.severity }, s))) : null;
+    choice.node.append(named(`Reason on ${row.id}`, reason, "optional"));
+    if (severity) choice.node.append(named(`Severity of ${row.id}`, severity));
+    return { id: row.id, choice, reason, severity };
+  });
+  const aside = b.aside ? el("input", { type: "text" }) : null;
+  const notes = remarks.map((r) => r.node);
+  const node = el("div", {}, parts, rulings.map((r) => r.choice.node), b.remarks_first ? notes : null, picks.map((p) => p.node), aside ? named("Reason", aside, "optional") : null, b.remarks_first ? null : notes);
+  const value = () => ({
+    picks: Object.fromEntries(picks.map((p) => [p.name, p.value()])),
+    remarks: Object.fromEntries(remarks.map((r) => [r.name, r.many ? r.area.value.split("\n") : r.area.value])),
+    rulings: Object.fromEntries(rulings.filter((r) => r.choice.value()).map((r) => [r.id, { key: r.choice.value(), reason: r.reason.value, severity: r.severity?.value ?? "" }])),
+    reason: aside?.value ?? "",
+  });
+  return { node, value };
+}
+
+// A form for any answer: texts, choices, lists and parts within parts.
+function schemaForm(schema) {
+  const made = part(schema, schema, "", true);
+  return { node: made.node, value: () => ({ value: made.value() }) };
+}
+
+function resolved(root, schema) {
+  let found = schema;
+  for (let n = 0; n < 20 && found; n += 1) {
+    if (found.$ref) found = { ...(root.$defs?.[found.$ref.split("/").pop()] ?? {}), ...found, $ref: undefined };
+    else if (found.anyOf?.length) {
+      const real = found.anyOf.filter((v) => v.type !== "null");
+      found = { ...found, anyOf: undefined, ...real[0], nullable: real.length < found.anyOf.length };
+    } else break;
+  }
+  return found ?? {};
+}
+
+function part(root, given, label, top = false) {
+  const schema = resolved(root, given);
+  const title = label.replaceAll("_", " ");
+  if (schema.const !== undefined) return { node: null, value: () => schema.const };
+  if (schema.enum) {
+    const select = el("select", {}, schema.enum.map((v) => el("option", { value: String(v) }, String(v))));
+    return { node: named(title, select, schema.description ?? ""), value: () => schema.enum.find((v) => String(v) === select.value) };
+  }
+  if (schema.type === "object" || schema.properties) {
+    const inner = Object.entries(schema.properties ?? {}).filter(([name]) => name !== "need").map(([name, one]) => [name, part(root, one, name)]);
+    const skipped = "need" in (schema.properties ?? {}) ? { need: [] } : {};
+    const nodes = inner.map(([, one]) => one.node);
+    return { node: top ? el("div", {}, nodes) : el("fieldset", {}, el("legend", {}, title), nodes), value: () => ({ ...Object.fromEntries(inner.map(([name, one]) => [name, one.value()])), ...skipped }) };
+  }
+  if (schema.type === "array") {
+    const list = el("div", { class: "entries" });
+    const entries = [];
+    const more = el("button", { type: "button", class: "plain", click: () => enter() }, `add to ${title}`);
+    function enter() {
+      const one = part(root, schema.items ?? {}, `${title} ${entries.length + 1}`);
+      entries.push(one);
+      list.append(one.node);
+    }
+    return { node: el("fieldset", {}, el("legend", {}, title), schema.description ? el("p", { class: "quiet" }, schema.description) : null, list, more), value: () => entries.map((one) => one.value()) };
+  }
+  if (schema.type === "boolean") {
+    const box = el("input", { type: "checkbox" });
+    return { node: named(title, box, schema.description ?? ""), value: () => box.checked };
+  }
+  if (schema.type === "integer" || schema.type === "number") {
+    const box = el("input", { type: "number", step: schema.type === "integer" ? "1" : "any" });
+    return { node: named(title, box, schema.description ?? ""), value: () => (box.value === "" ? null : Number(box.value)) };
+  }
+  const area = el("textarea", { rows: "2" });
+  return { node: named(title, area, schema.description ?? ""), value: () => area.value };
+}

@@ -1,0 +1,56 @@
+"""The list of sessions, and a fork beside its parent, for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rebut.core.errors import RecordError
+from rebut.core.json_value import Json
+from rebut.domain.amounts import duration
+from rebut.domain.session_status import outcome_of, status
+from rebut.record import sessions
+from rebut.record.record import Record
+from rebut.reports.compare import LABELS, paired
+from rebut.reports.terminal import shown_spec
+
+MOST = 500
+"""Sessions in the list; older ones are counted."""
+
+
+def rows(found: Sequence[sessions.FoundSession]) -> list[Json]:
+    """What the list shows of each session, the newest first."""
+    out: list[Json] = []
+    for one in found[:MOST]:
+        row: dict[str, Json] = {"id": one.id, "at": one.at, "protocol": one.opened.protocol, "topic": one.opened.topic}
+        row["models"] = [shown_spec(str(seat.get("spec", ""))) for seat in one.opened.seats]
+        try:
+            record = sessions.load(one.folder)
+        except RecordError as error:
+            out.append(row | {"status": f"unreadable: {error.message}", "state": "unreadable"})
+            continue
+        running = sessions.running(one.folder)
+        outcome, cost = outcome_of(record), record.spent()
+        state = (
+            "running" if running else "open" if outcome is None else "decided" if outcome.conclusive else "undecided"
+        )
+        row |= {"status": status(record, running), "state": state, "usd": cost.usd, "time": duration(cost.seconds)}
+        out.append(row | {"calls": cost.calls, "forked_from": one.opened.forked_from})
+    return out
+
+
+def compared(fork: Record, root: Path) -> dict[str, Json]:
+    """A fork beside its parent, as a table: labels, and a column for each; empty if the session is no fork."""
+
+    def load(id: str) -> Record | None:
+        try:
+            return sessions.load(root / id)
+        except RecordError:
+            return None
+
+    pair = paired(fork, load)
+    if pair is None:
+        return {}
+    columns: list[Json] = [[*pair.parent.cells("parent", 200)]] if pair.parent else []
+    columns.append([*pair.fork.cells("this fork", 200)])
+    return {"labels": [*LABELS], "columns": columns, "parent": pair.from_id, "reused": pair.reused.line()}

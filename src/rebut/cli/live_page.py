@@ -139,7 +139,7 @@ def show(address: str) -> None:
         try:
             webbrowser.get()
             # The browser writes to the terminal, which the debate uses.
-            with open(os.devnull, "wb") as nothing, _redirected(nothing.fileno()):
+            with Path(os.devnull).open("wb") as nothing, _redirected(nothing.fileno()):
                 opened = webbrowser.open(address)
         except webbrowser.Error:
             opened = False

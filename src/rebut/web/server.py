@@ -34,6 +34,8 @@ HOST = "127.0.0.1"
 KEY = "view.key"
 PERIOD = 0.08
 """Seconds between two looks at a journal."""
+LAST_LOOKS = 12
+"""Looks for which the server waits for its pages before it ends."""
 QUIET = 15.0
 """Seconds without an event after which a comment is sent, so that a broken connection is noticed."""
 BATCH = 400
@@ -121,6 +123,10 @@ class Viewer:
 
     async def stop(self) -> None:
         self._stopping.set()
+        for _ in range(LAST_LOOKS):  # open pages get what came last
+            if not self.pages:
+                break
+            await asyncio.sleep(PERIOD)
         for one in self._followed.values():
             await one.close()
         if self._runner:
@@ -235,7 +241,8 @@ class Viewer:
         live = self.controls.watch() if self.controls and request.match_info["id"] == self.session else None
         spoke, running, first = time.monotonic(), None, True
         try:
-            while not self._stopping.is_set():
+            while True:
+                last_look = self._stopping.is_set()
                 try:
                     followed.update()
                 except RecordError as error:
@@ -257,6 +264,8 @@ class Viewer:
                 if time.monotonic() - spoke > QUIET:
                     await response.write(b": still here\n\n")
                     spoke = time.monotonic()
+                if last_look:
+                    break
                 await asyncio.sleep(PERIOD)
         except (ConnectionError, asyncio.CancelledError):
             pass

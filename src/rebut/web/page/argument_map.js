@@ -24,9 +24,9 @@ export function argumentMap(debate) {
   const last = Math.max(1, ...points.flatMap((p) => [p.round, ...(p.moves ?? []).map((m) => m.round)]));
   const attacked = new Map();
   for (const p of points) if (debate.claims.has(p.about)) attacked.set(p.about, debate.claims.get(p.about));
-  const left = attacked.size ? 150 : 20;
+  const left = attacked.size ? 170 : 20;
   const width = 980;
-  const column = (width - left - 250) / last;
+  const column = (width - left - 330) / last;
   const height = 46 + points.length * LANE + 10;
   const x = (round, n) => left + 60 + (Math.max(1, round) - 1) * column + n * 26;
   const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, class: "map", role: "img", "aria-label": described(debate, points) });
@@ -52,15 +52,15 @@ export function argumentMap(debate) {
       const from = claimY.get(point.about);
       svg.append(el("path", { d: `M ${left - 20} ${from} C ${left + 20} ${from}, ${places[0] - 60} ${y}, ${places[0] - 11} ${y}`, class: "attack" }));
     }
-    svg.append(el("line", { x1: places[0], y1: y, x2: width - 232, y2: y, class: `lane ${debate.tone(point)}` }));
+    svg.append(el("line", { x1: places[0], y1: y, x2: width - 302, y2: y, class: `lane ${debate.tone(point)}` }));
     steps.forEach((s, n) => svg.append(sign(s, places[n], y, debate)));
-    const label = el("text", { x: width - 224, y: y + 4, class: "label" }, `${point.id}  ${short(point.text, 30)}`);
+    const label = el("text", { x: width - 290, y: y + 4, class: "name" }, `${point.id}  ${short(point.text, 38)}`);
     label.append(el("title", {}, `${point.id}: ${point.text.slice(0, 400)} (${debate.fate(point)})`));
     svg.append(label);
   });
   for (const claim of claims) {
     const y = claimY.get(claim.id);
-    const g = el("g", {}, el("rect", { x: 6, y: y - 13, width: left - 28, height: 26, rx: 5, class: "claim-box" }), el("text", { x: 14, y: y + 4, class: "label" }, `${claim.id} ${short(claim.text, 15)}`), el("title", {}, `${claim.id}, ${claim.by}: ${claim.text.slice(0, 400)}`));
+    const g = el("g", {}, el("rect", { x: 6, y: y - 13, width: left - 28, height: 26, rx: 5, class: "claim-box" }), el("text", { x: 14, y: y + 4, class: "name" }, `${claim.id} ${short(claim.text, 17)}`), el("title", {}, `${claim.id}, ${claim.by}: ${claim.text.slice(0, 400)}`));
     svg.append(g);
   }
   const rest = debate.points.size - points.length;

@@ -290,7 +290,7 @@ function head(view) {
   const state = d.outcome ? "ended" : view.running ? (view.connected ? "running" : "reconnecting …") : "open";
   const seats = d.seats.map((s) => el("li", {}, el("span", { class: "seat" }, s.seat), " ", s.spec, d.fallbacks.has(s.seat) ? ` → ${d.fallbacks.get(s.seat)}` : "", s.family && s.family !== s.spec ? el("span", { class: "quiet" }, ` ${s.family}`) : ""));
   return [
-    el("p", { class: "brand" }, stored ? "rebut" : el("a", { href: "/" }, "rebut"), el("span", { class: "kind" }, o.protocol), el("span", { class: `state ${state.split(" ")[0]}` }, state), view.connected ? null : el("span", { class: "quiet" }, "the server is gone; this page goes on when it is back")),
+    el("p", { class: "brand" }, stored ? "rebut" : el("a", { href: "/" }, "rebut"), el("span", { class: "kind" }, o.protocol), el("span", { class: `state ${state.split(" ")[0]}` }, state), view.connected || d.outcome ? null : el("span", { class: "quiet" }, "the debate's process is gone; this page goes on when it is back")),
     el("h1", {}, o.topic.length > 240 ? `${o.topic.slice(0, 240)}…` : o.topic || o.id),
     el("ul", { class: "seats" }, seats),
     el("p", { class: "quiet" }, `session ${o.id}, ${when(o.at)}${o.rounds ? `, ${plural(o.rounds, "round")}` : ""}${o.forked_from ? `, fork of ${o.forked_from}` : ""}`),
@@ -310,7 +310,7 @@ function outcome(d, view) {
   out.push(el("p", { class: o.conclusive ? "kicker" : "kicker doubt" }, o.heading));
   if (review) out.push(review.doubt ? el("p", { class: "headline doubt" }, review.doubt) : null, el("p", { class: "headline" }, review.headline), review.absent?.map((line) => el("p", { class: "failure" }, `absent: ${line}`)));
   else if (o.answers) out.push(el("p", { class: "headline" }, o.decision ?? ""));
-  else if (o.verdict) out.push(el("p", { class: "headline" }, `${o.verdict.winner} had the better case`), el("p", { class: "words" }, o.verdict.reasoning));
+  else if (o.verdict) out.push(el("p", { class: "headline" }, winner(d, o.verdict.winner)), el("p", { class: "words" }, o.verdict.reasoning));
   if (o.stopped) out.push(el("p", { class: "words doubt" }, `Ended early: ${o.stopped}`));
   if (o.decision && !o.answers && !review) out.push(el("p", { class: "label" }, o.label || (o.verdict ? "Recommendation" : o.conclusive ? "Decision" : "Position")), el("p", { class: o.verdict ? "words" : "headline" }, o.decision));
   if (o.answers && o.verdict?.reasoning) out.push(el("p", { class: "words" }, o.verdict.reasoning));
@@ -323,6 +323,12 @@ function outcome(d, view) {
   for (const n of (o.notes ?? []).filter((note) => !d.notes.includes(note)).slice(0, 12)) rows.push([el("dt", {}, "note"), el("dd", {}, n)]);
   if (rows.length) out.push(el("dl", { class: "rows" }, rows));
   return out;
+}
+
+function winner(d, seat) {
+  const spec = d.seats.find((s) => s.seat === seat)?.spec ?? "";
+  const model = d.fallbacks.get(seat) ?? spec.replace(/ \(.*$/, "");
+  return `The ${seat}${model ? `, ${model},` : ""} had the better case`;
 }
 
 function parent(view) {

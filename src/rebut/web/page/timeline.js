@@ -27,7 +27,7 @@ export function timeline(debate) {
   const x = (time) => left + scale(time) * (width - left - 20);
   const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, class: "timeline", role: "img", "aria-label": `Timeline of ${bars.length} calls` });
   seats.forEach((seat, n) => {
-    svg.append(el("text", { x: 6, y: top + n * LANE + 16, class: "label" }, seat.length > 15 ? `${seat.slice(0, 14)}…` : seat));
+    svg.append(el("text", { x: 6, y: top + n * LANE + 16, class: "name" }, seat.length > 15 ? `${seat.slice(0, 14)}…` : seat));
     svg.append(el("line", { x1: left, y1: top + n * LANE + LANE - 2, x2: width - 16, y2: top + n * LANE + LANE - 2, class: "grid" }));
   });
   for (const bar of bars.slice(-MOST)) {
@@ -88,6 +88,6 @@ function add_costs(svg, debate, bars, x, top, height, left, right) {
   line += ` H ${right}`;
   svg.append(el("line", { x1: left, y1: top + height, x2: right, y2: top + height, class: "grid" }));
   svg.append(el("path", { d: line, class: "cost" }));
-  svg.append(el("text", { x: 6, y: top + 12, class: "label" }, `${thousands(debate.tokens)} tokens`));
-  svg.append(el("text", { x: 6, y: top + 30, class: "label" }, debate.usd === null ? "price unknown" : money(debate.usd)));
+  svg.append(el("text", { x: 6, y: top + 12, class: "name" }, `${thousands(debate.tokens)} tokens`));
+  svg.append(el("text", { x: 6, y: top + 30, class: "name" }, debate.usd === null ? "price unknown" : money(debate.usd)));
 }

@@ -22,6 +22,7 @@ REPOSITORY = Path(__file__).parent.parent
 ROOMS = {
     *("core", "record", "domain", "workspace", "evidence", "engine", "protocols", "backends", "setup", "reports"),
     *("ci", "cli"),
+    "web",
 }
 """A thirteenth room is a decision: it has a page in docs/decisions."""
 

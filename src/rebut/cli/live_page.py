@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
+from rebut.cli.options import NO_OPEN
 from rebut.cli.output import say
 
 if TYPE_CHECKING:
@@ -23,33 +24,8 @@ if TYPE_CHECKING:
     from rebut.web.server import Viewer
     from rebut.workspace.tree import DebatedVersions
 
-F = TypeVar("F", bound=Callable[..., Any])
-VIEW, NO_OPEN = "rebut.view", "rebut.no_open"
-"""Where the context of a command has what the user wants."""
 GONE = 4.0
 """Seconds after which a page without a connection counts as closed: one that is loaded again is back by then."""
-
-
-def view_options(f: F) -> F:
-    """`--view` and `--no-open`, kept in the context, so that the commands need not pass them on."""
-
-    def keep(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-        if value:
-            ctx.meta[VIEW] = True
-            if param.name == "no_open":
-                ctx.meta[NO_OPEN] = True
-
-    f = click.option(
-        "--no-open", is_flag=True, expose_value=False, callback=keep, help="Like --view, but print the address only."
-    )(f)
-    return click.option(
-        "--view", is_flag=True, expose_value=False, callback=keep, help="Show the debate in the browser while it runs."
-    )(f)
-
-
-def wanted() -> bool:
-    context = click.get_current_context(silent=True)
-    return bool(context and context.meta.get(VIEW))
 
 
 class LivePage:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+VIEW, NO_OPEN = "rebut.view", "rebut.no_open"
+"""Where the context of a command has what the user wants."""
+
+
 class Completed(click.ParamType):  # type: ignore[type-arg]
     """A text that the shell completes: `offers` gives values, each with its description or an empty one.
 
@@ -194,9 +198,30 @@ def limits(f: F) -> F:
     )
 
 
-def output(f: F) -> F:
-    from rebut.cli.live_page import view_options
+def view_options(f: F) -> F:
+    """`--view` and `--no-open`, kept in the context, so that the commands need not pass them on."""
 
+    def keep(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value:
+            ctx.meta[VIEW] = True
+            if param.name == "no_open":
+                ctx.meta[NO_OPEN] = True
+
+    f = click.option(
+        "--no-open", is_flag=True, expose_value=False, callback=keep, help="Like --view, but print the address only."
+    )(f)
+    return click.option(
+        "--view", is_flag=True, expose_value=False, callback=keep, help="Show the debate in the browser while it runs."
+    )(f)
+
+
+def wants_page() -> bool:
+    """Whether the command that runs was given `--view`."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.meta.get(VIEW))
+
+
+def output(f: F) -> F:
     f = click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")(view_options(f))
     return json_flag(f)
 

@@ -16,11 +16,10 @@ from dataclasses import field
 from pathlib import Path
 
 from rebut.api import Setup
-from rebut.cli import live_page
 from rebut.cli.deadline import began, on_alarm, switch_off
 from rebut.cli.json_result import brief
 from rebut.cli.live_page import LivePage
-from rebut.cli.options import LONGEST
+from rebut.cli.options import LONGEST, wants_page
 from rebut.cli.output import folded, plain, say, say_json, width
 from rebut.cli.screen import hotkeys
 from rebut.cli.screen.hotkeys import Keys
@@ -124,7 +123,7 @@ class CommandRun:
         self.control = Control(deadline=deadline, on_wait=self.screen.waits, began=began)
         if not (quiet or as_json) and sys.stderr.isatty():  # elsewhere points are shown once they are on record
             self.control.on_heard = self.screen.streamed
-        self.page = LivePage(self.control) if live_page.wanted() else None
+        self.page = LivePage(self.control) if wants_page() else None
         if self.page:
             self.control.on_heard = self.page.listen(self.control.on_heard)
             self.backends = {**self.page.backends(), **(backends or {})}

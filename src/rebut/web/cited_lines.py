@@ -9,7 +9,7 @@ from rebut.core.citation_syntax import Citation
 from rebut.core.errors import RebutError
 from rebut.core.json_value import Json
 from rebut.evidence.lookup import part_of
-from rebut.web.frames import DOCUMENT, Cited, Frames
+from rebut.web.frames import DOCUMENT, Frames, PageCitation
 from rebut.workspace.tree import DebatedVersions, Missing, Overlay, Text, UnreadableFile, Workspace
 
 AROUND = 3
@@ -41,7 +41,7 @@ class CitedLines:
         if self._sides is not None:
             await self._sides.close()
 
-    async def _found(self, cited: Cited) -> dict[str, Json]:
+    async def _found(self, cited: PageCitation) -> dict[str, Json]:
         evidence = cited.evidence
         place = Citation(evidence.place, evidence.quote).parsed
         if place.kind in ("url", "commit"):
@@ -60,7 +60,7 @@ class CitedLines:
                 return _excerpt(title, lines, part[0], min(part[1], part[0] + 11), evidence.quote)
         return {"note": evidence.note or "there is no place to show"}
 
-    def _view(self, cited: Cited) -> Workspace | None:
+    def _view(self, cited: PageCitation) -> Workspace | None:
         """The version that the citation was looked up in."""
         sides = self._sides
         if sides is None:
@@ -72,7 +72,7 @@ class CitedLines:
         _, files = self._frames.versions[cited.version - 1]
         return Overlay(sides.opened, dict(files), sides.opened.redact)
 
-    def _texts(self, cited: Cited) -> list[tuple[str, str]]:
+    def _texts(self, cited: PageCitation) -> list[tuple[str, str]]:
         """The texts whose sections may be meant: the text under debate, then the documents that were written."""
         out = [("the text under debate", self._sides.artifact)] if self._sides and self._sides.artifact else []
         for call in reversed(self._frames.record.calls.values()):

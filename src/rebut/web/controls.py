@@ -22,7 +22,7 @@ LONGEST = 400
 """Characters of the text being written that the page gets."""
 
 
-class Steering(Protocol):
+class DebateControl(Protocol):
     """The caller's control of the debate. Each method returns why it refuses; empty if it did it."""
 
     def settle(self) -> str: ...
@@ -88,7 +88,7 @@ class Watch:
 
 
 @dataclass(slots=True)
-class Turn:
+class OpenQuestion:
     """A question that waits for a person."""
 
     key: str
@@ -101,11 +101,11 @@ class Turn:
 class Controls:
     """The controls of one running debate."""
 
-    def __init__(self, steering: Steering) -> None:
+    def __init__(self, steering: DebateControl) -> None:
         self._steering = steering
         self._watches: list[Watch] = []
         self._answers: dict[str, WrittenAnswer] = {}
-        self._turns: dict[str, Turn] = {}
+        self._turns: dict[str, OpenQuestion] = {}
 
     def watch(self) -> Watch:
         """For a page that was just opened: it is told what is under way."""
@@ -152,7 +152,7 @@ class Controls:
     async def complete(self, request: Request) -> Reply:
         """Ask a person: the page shows the question as a form, and the debate waits for what is sent."""
         seat = request.participant.seat
-        turn = Turn(request.key, seat, request, asyncio.get_running_loop().create_future())
+        turn = OpenQuestion(request.key, seat, request, asyncio.get_running_loop().create_future())
         turn.form = _form(request)
         self._turns[request.key] = turn
         self._tell("turn", turn.form)

@@ -52,7 +52,7 @@ ROUND = re.compile(r"r(\d+)/")
 
 
 @frozen
-class Cited:
+class PageCitation:
     """A citation, and the version of the artifact that it was looked up in."""
 
     version: int
@@ -73,7 +73,7 @@ class Frames:
     def __init__(self) -> None:
         self.record = Record()
         self.ledger = Ledger()
-        self.cited: dict[str, Cited] = {}
+        self.cited: dict[str, PageCitation] = {}
         """Every citation that a frame has, by its id."""
         self.versions: list[tuple[int, Mapping[str, str | None]]] = []
         """Later versions of the change under review: the event that recorded each, and the files that it replaces."""
@@ -228,7 +228,7 @@ class Frames:
         version = self._version_in.setdefault(round, len(self.versions))
         out: list[Json] = []
         for one in evidence:
-            cited = Cited(version, by, one, about)
+            cited = PageCitation(version, by, one, about)
             self.cited[cited.id] = cited
             row: Row = {"id": cited.id, "place": one.place, "quote": one.quote, "mark": one.mark, "note": one.note}
             out.append(_filled(row))

@@ -143,7 +143,7 @@ class Viewer:
     async def _guard(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Refuse other hosts (DNS rebinding), other origins, and whoever has no cookie."""
+        """Refuse other hosts (DNS rebinding), other origins, and requests without the cookie."""
         own = {f"{name}:{self._port}" for name in (HOST, "localhost")}
         if request.host not in own:
             return _refused(421, "This server answers only to its own address.")

@@ -35,7 +35,7 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
     """Export a session: as HTML, Markdown or JSON, its decision as an ADR, a review as SARIF or annotations.
 
     HTML is one file that shows the debate in any browser, without a network. It has what was said and the lines that
-    were cited; it leaves out prompts and files that nobody cited, unless you add --with-prompts.
+    were cited; it leaves out prompts and files that no citation names, unless you add --with-prompts.
     """
     from rebut.cli.output import say
     from rebut.core.errors import UsageError

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from rebut.cli.live_page import NO_OPEN
-from rebut.cli.options import SESSION
+from rebut.cli.options import NO_OPEN, SESSION
 
 
 @click.command("view")

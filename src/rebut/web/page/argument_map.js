@@ -105,18 +105,18 @@ function drawn(shape, x, y, r = 9) {
   }
 }
 
+// Each shape with the words that the record has for it: a judge's concession is called valid.
 function legend(points) {
-  const kinds = new Set(["raised"]);
+  const words = new Map([["raised", new Set(["raised"])]]);
+  const note = (kind, word) => (words.has(kind) ? words.get(kind).add(word) : words.set(kind, new Set([word])));
   for (const p of points) {
-    for (const m of p.moves ?? []) kinds.add(m.kind);
-    if (p.slips?.length) kinds.add("slip");
+    for (const m of p.moves ?? []) note(m.kind === "contest" ? "maintain" : m.kind, m.word);
+    if (p.slips?.length) note("slip", SHAPES.slip[2]);
   }
-  const seen = new Set();
   const items = [];
-  for (const kind of kinds) {
-    const [shape, letter, word] = SHAPES[kind] ?? SHAPES.maintain;
-    if (seen.has(word)) continue;
-    seen.add(word);
+  for (const [kind, said] of words) {
+    const [shape, letter] = SHAPES[kind] ?? SHAPES.maintain;
+    const word = [...said].join(" or ");
     const svg = el("svg", { viewBox: "0 0 24 24", width: 20, height: 20, class: "map", "aria-hidden": "true" }, el("g", { class: `sign ${kind}` }, drawn(shape, 12, 12), letter ? el("text", { x: 12, y: 16, class: "letter" }, letter) : null));
     items.push(el("li", {}, svg, " ", word));
   }

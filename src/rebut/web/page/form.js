@@ -70,7 +70,7 @@ function ballot(b) {
     return { name: r.name, many: r.many !== null, area, node: named(r.ask, area, r.many !== null ? "one a line" : usual ? "empty: the usual" : "") };
   });
   const rulings = (b.rulings?.rows ?? []).map((row, n) => {
-    const choice = radios(`${row.id} · ${row.title}`, `ruling-${n}`, [...(row.stands ? [{ key: "", words: `leave it: ${row.stands}` }] : []), ...b.rulings.options], row.stands ? "" : undefined, row.text);
+    const choice = radios(row.title, `ruling-${n}`, [...(row.stands ? [{ key: "", words: `leave it: ${row.stands}` }] : []), ...b.rulings.options], row.stands ? "" : undefined, row.text);
     const reason = el("input", { type: "text" });
     const severity = b.rulings.severity ? el("select", {}, ["P1", "P2", "P3"].map((s) => el("option", { value: s, selected: s === row.severity }, s))) : null;
     choice.node.append(named(`Reason on ${row.id}`, reason, "optional"));

@@ -24,15 +24,16 @@ export function markdown(text, level = 3) {
       continue;
     }
     const heading = /^(#{1,6})\s+(.*)$/.exec(line);
-    const item = /^\s*(?:[-*+]|\d{1,3}[.)])\s+(.*)$/.exec(line);
+    const item = /^\s*([-*+]|\d{1,3}[.)])\s+(.*)$/.exec(line);
     if (heading) {
       flush();
       list = null;
       out.append(el(`h${Math.min(6, level + heading[1].length - 1)}`, {}, ...inline(heading[2])));
     } else if (item) {
       flush();
-      if (!list) out.append((list = el("ul")));
-      list.append(el("li", {}, ...inline(item[1])));
+      const numbered = /\d/.test(item[1]);
+      if (!list || (list.tagName === "OL") !== numbered) out.append((list = numbered ? el("ol", { start: parseInt(item[1], 10) }) : el("ul")));
+      list.append(el("li", {}, ...inline(item[2])));
     } else if (!line.trim()) {
       flush();
       list = null;

@@ -69,7 +69,8 @@ def test_every_output_claims_what_the_table_allows_and_no_more(found: str) -> No
         assert run["invocations"][0]["executionSuccessful"] == conclusive, about  # type: ignore[index,call-overload]
         said = review.summary(made, TARGET)
         assert ("No problems found" in said) == (conclusive and found not in (
-            "a valid P1", "a minor one", "one that was not checked again")), f"{about}: {said}"  # fmt: skip
+            "a valid P1", "a minor one", "a fixed one", "one that was not checked again")), said  # fmt: skip
+        assert (found == "a fixed one" and conclusive) == ("1 problem found, fixed in the final version" in said), said
         assert bool(review.doubtful(made, TARGET)) == (not conclusive), about
         assert Outcome.from_json(made.to_json()) == made, about
 

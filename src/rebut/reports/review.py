@@ -65,8 +65,15 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
         return f"{counted(len(problems) + absent, 'problem')} to fix ({', '.join(counts)})"
     if not outcome.conclusive or not outcome.complete:
         return "no problem found in what was reviewed"
+    if fixed := _fixed(made):  # the reviewed files still have them until the patch is applied
+        return f"{counted(len(fixed), 'problem')} found, fixed in the final version"
     said = "no problems to fix" if minor else "no problems found"
     return f"{said} in {_size(target)}" if target else said
+
+
+def _fixed(made: ReviewResult) -> list[ReviewFinding]:
+    """The problems that the final version fixes."""
+    return [f for f in made.findings if f.hidden == "fixed" and f.severity != "P3"]
 
 
 def summary(outcome: Outcome, target: Target) -> str:
@@ -78,7 +85,9 @@ def summary(outcome: Outcome, target: Target) -> str:
         if f.hidden:
             word = REJECTED.get(f.hidden, f.hidden)
             aside[word] = aside.get(word, 0) + 1
-    parts = [", ".join([headline(outcome, target), *(f"{n} {word}" for word, n in aside.items())])]
+    if "fixed in" in (first := headline(outcome, target)):
+        aside.pop("fixed", None)
+    parts = [", ".join([first, *(f"{n} {word}" for word, n in aside.items())])]
     parts += [", ".join(_who(outcome.seats))] if outcome.seats else []
     parts.append(f"{duration(outcome.spent.seconds)}, {money(outcome.spent.usd)}")
     text = " · ".join(parts)

@@ -22,7 +22,7 @@ from rebut.domain import render
 from rebut.domain.amounts import duration, money, size, spent
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, Same, distinct, from_json, noun_in, similar
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import SILENT
+from rebut.domain.review_result import MOVES, SILENT
 from rebut.domain.session_status import headline_of
 from rebut.domain.user_notes import FACT as NOTE
 from rebut.record.events import (
@@ -221,7 +221,7 @@ class Frames:
 
     def _move(self, m: Move) -> Row:
         word = (RULINGS if m.by in ("judge", "decider") else VERBS).get(m.kind) or VERBS.get(m.kind, m.kind)
-        if m.kind == "mend" and m.reason.startswith(SILENT):  # rebut 0.1 took that for fixed
+        if word == VERBS[MOVES["fixed"]] and m.reason.startswith(SILENT):  # rebut 0.1 took that for fixed
             word = SILENT
         row: Row = {"point": m.point, "kind": m.kind, "word": word, "by": m.by, "round": m.round, "reason": m.reason}
         row |= {"severity": m.severity, "after": m.after, "objection": m.objection}

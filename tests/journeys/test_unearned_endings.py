@@ -507,12 +507,13 @@ def test_reasons_and_evidence_come_before_what_they_decide() -> None:  # C20
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_an_open_point_without_a_tie_break_is_in_the_verdict(workspace: Path, named: bool) -> None:  # K11
+def test_an_open_point_without_a_tie_break_is_in_the_verdict(workspace: Path, named: bool) -> None:  # K11 C18
     said = revisions.answers(1, "review")
     said["r1/revision@author.1"] = revisions.revision(revisions.document("author 1", "As of round 1."), [], ["W2"])
     split = [{"point": "W2: whether it is a flaw", "tie_break": "the code shows it"}]
     said["synthesis@synthesizer"] = [revisions.verdict(disagreement=split if named else [])] * 2
-    reviewed(workspace, said)
+    told = reviewed(workspace, said, codes=(0,) if named else (3,))
+    assert (told["conclusive"], "NOT ALL OF IT WEIGHED" in told["heading"]) == (named, not named)
     page = (revisions.phase(workspace) / "review_verdict.md").read_text().partition("## Points of Disagreement")[2]
     open_point = "W2: Flaw 1 that author 2 sees. Still open; the synthesizer gave no tie-break."
     assert ("Tie-break: the code shows it" in page, open_point in page) == (named, not named)

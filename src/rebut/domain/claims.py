@@ -41,7 +41,9 @@ RULES: Mapping[str, Rule] = {
         "a part of the target was not reviewed, because its critique failed or leaves out its findings"
     ),
     "seats missing": Rule("a seat gave no answer that counts"),
-    "not weighed": Rule("the judge did not rule on a P1 or P2, or the critic did not weigh what the judge added"),
+    "not weighed": Rule(
+        "the judge or synthesizer did not rule on a P1 or P2, or the critic did not weigh what the judge added"
+    ),
     "unmatched": Rule("an objection names a point that does not exist, so it was not weighed"),
     "contradiction": Rule(
         "the judge keeps the original although it calls a P1 or P2 valid, or a verdict approves beside a high finding"

@@ -61,6 +61,8 @@ NOTHING_KEPT = "no workspace was kept"
 """Why a citation could not be looked up: there was nothing to look it up in."""
 OVER: frozenset[Status] = frozenset({"withdrawn", "resolved"})
 SETTLED: frozenset[Status] = frozenset({"conceded", "withdrawn", "resolved"})
+GIVEN_UP: frozenset[MoveKind] = frozenset({"resolve", "withdraw"})
+"""The moves by which a point's own author gives it up."""
 
 
 @frozen
@@ -177,7 +179,11 @@ class Move:
 
 @frozen
 class Slip:
-    """A concession walked back without new evidence, or an objection dropped without a reason."""
+    """A concession walked back without new evidence, or an objection dropped without a reason.
+
+    Walked back is also a ruling that weighs a conceded point lower, and a point that its author gave up and presses
+    again.
+    """
 
     kind: Literal["walked back", "dropped"]
     point: str
@@ -230,8 +236,8 @@ class Ledger:
                     ledger = ledger._raise(entry)
                 case Move():
                     ledger = ledger._move(entry)
-                case Slip():
-                    ledger = replace(ledger, slips=(*ledger.slips, replace(entry, point=ledger.issue_of(entry.point))))
+                case Slip() if known := ledger.point(entry.point):
+                    ledger = replace(ledger, slips=(*ledger.slips, replace(entry, point=known.id)))
                 case Same():
                     ledger = ledger._unite(entry)
             ledger = replace(ledger, entries=(*ledger.entries, entry))
@@ -320,15 +326,34 @@ class Ledger:
         return replace(self, moves=(*self.moves, move), slips=slips)
 
     def _slip(self, move: Move) -> Slip | None:
-        earlier = [m for m in self.moves if m.point == move.point]
-        if move.kind in ("defend", "partly") and any(m.kind == "concede" and m.by == move.by for m in earlier):
-            known = self.point(move.point)
-            seen = {_place(e) for holder in (*earlier, *([known] if known else ())) for e in holder.evidence}
-            fresh = [e for e in move.evidence if _place(e) not in seen and e.mark != "absent"]
-            return None if fresh else Slip("walked back", move.point, move.by, move.round)
+        if self._takes_back(move) and not self._is_proven(move):
+            return Slip("walked back", move.point, move.by, move.round)
         if move.kind in ("resolve", "withdraw") and not move.reason.strip() and not move.evidence:
             return Slip("dropped", move.point, move.by, move.round)
         return None
+
+    def _takes_back(self, move: Move) -> bool:
+        """Whether a seat says less than it conceded, weighs what it conceded lower, or presses what it gave up."""
+        own = [m for m in self.moves if (m.point, m.by) == (move.point, move.by)]
+        given_up = [m for m in own if m.kind in GIVEN_UP and m.after != UNPROVEN]
+        if move.kind in ("maintain", "contest") and given_up and own[-1] is given_up[-1]:
+            return True
+        if not any(m.kind == "concede" for m in own):
+            return False
+        if move.kind in ("defend", "partly") or (move.kind == "maintain" and move.severity):
+            return True  # a ruling has a severity: it says now that evidence is missing
+        held = [m.severity for m in own if m.severity and not self._is_walked_back(m)]
+        return move.kind == "concede" and bool(held and move.severity) and move.severity > held[-1]
+
+    def _is_proven(self, move: Move) -> bool:
+        """Whether a move cites something that exists, and that nobody cited on its point before."""
+        known = self.point(move.point)
+        holders = (*(m for m in self.moves if m.point == move.point), *([known] if known else ()))
+        seen = {_place(e) for holder in holders for e in holder.evidence}
+        return any(_place(e) not in seen and e.mark != "absent" for e in move.evidence)
+
+    def _is_walked_back(self, move: Move) -> bool:
+        return Slip("walked back", move.point, move.by, move.round) in self.slips
 
     def upto(self, round: int) -> Ledger:
         """The ledger as it was at the end of a round: points that were joined later are separate in it."""
@@ -382,12 +407,12 @@ class Ledger:
             if move.point != id:
                 continue
             if move.by in voices:
-                given_up = move.kind in ("resolve", "withdraw") and move.after != UNPROVEN
+                given_up = move.kind in GIVEN_UP and move.after != UNPROVEN
                 (content.add if given_up else content.discard)(move.by)
                 if given_up and not content.issuperset(voices):
                     continue
             if now in ("conceded", UNPROVEN):
-                slipped = Slip("walked back", id, move.by, move.round) in self.slips
+                slipped = self._is_walked_back(move)
                 pressed = move.kind in ("maintain", "contest") and (now == "conceded" or move.by != by)
                 if slipped or pressed or (now == "conceded" and (move.kind == "resolve" or move.after == UNPROVEN)):
                     continue
@@ -399,8 +424,7 @@ class Ledger:
         point = self.point(id)
         if point is None:
             return ""
-        walked = {(s.by, s.round) for s in self.slips if s.kind == "walked back" and self.issue_of(s.point) == point.id}
-        weighed = [m.severity for m in self.moves if m.point == point.id and (m.by, m.round) not in walked]
+        weighed = [m.severity for m in self.moves if m.point == point.id and not self._is_walked_back(m)]
         return next((severity for severity in reversed(weighed) if severity), point.severity)
 
     def final_status(self, id: str) -> Status:

@@ -249,7 +249,7 @@ class Known:
     def __init__(self, ledger: Ledger, seat: str = "") -> None:
         said: list[Claim | Point] = [*ledger.claims, *(one for p in ledger.points for one in p.wordings)]
         self._ids = {squeeze(one.text): one.id for one in sorted(said, key=lambda one: one.by == seat)}
-        cited = [e for e in ledger.evidence if e.mark]
+        cited = [e for e in (*ledger.evidence, *(e for m in ledger.unmatched for e in m.evidence)) if e.mark]
         self._cited = {(e.place, e.quote): e for e in cited}
         # The ledger has the corrected place of a quote that was moved; the answer has the place as it was given.
         moved = [e for e in cited if e.mark == "moved" and e.quote]

@@ -187,8 +187,8 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
         notes.append("citations of files were not checked: this is not a git repository, and no --context was given")
     unplaced = runtime.ledger.unplaced
     if unplaced:
-        notes.append(_unplaced(unplaced))
-        doubts.append(Doubt("unmatched", "NOT ALL OF IT WEIGHED", notes[-1]))
+        notes.insert(0, _unplaced(unplaced))  # the screen shows only the first notes
+        doubts.append(Doubt("unmatched", "NOT ALL OF IT WEIGHED", notes[0]))
     files = _unread_files(record)
     if files.doubtful:
         doubts.append(Doubt("files unread", files.caveat, "; ".join(f"not read: {line}" for line in files.doubtful)))

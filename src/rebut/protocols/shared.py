@@ -149,17 +149,20 @@ def called_same(
     """The points that a reply joins to earlier ones, and a complaint on each pair that cannot be one issue.
 
     `said` has an entry for every point that the reply answers: its id, the earlier one that it names, and the answer.
-    Points that are one issue have one answer: with two, a serious one could vanish in one that was rejected.
+    Points that are one issue have one answer: with two, a serious one could vanish in one that was rejected. What was
+    conceded is held, so it is the same only as a point that is conceded, too.
     """
     last = {m.point: m.kind for m in ledger.moves if m.by == by}
+    held = {m.point for m in ledger.moves if m.by == by and m.kind == "concede"}
     last |= {ledger.issue_of(id): kind for id, _, kind in said}
     joins, wrong = list[Same](), list[str]()
     for id, other, kind in said:
         if not other or ledger.point(id) is None:
             continue
+        pair = (ledger.issue_of(id), ledger.issue_of(other))
         if why := ledger.separate(id, other, noun):
             wrong.append(why)
-        elif last.get(ledger.issue_of(other), kind) != kind:
+        elif last.get(pair[1], kind) != kind or (kind != "concede" and not held.isdisjoint(pair)):
             wrong.append(f"{id} is called the same as {other}, but is answered otherwise: answer both alike")
         else:
             joins.append(Same(id, other, by, round))

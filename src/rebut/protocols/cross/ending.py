@@ -106,6 +106,9 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     if unweighed:
         state.notes.append(f"the judge did not rule on {', '.join(unweighed)}")
         doubts.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", state.notes[-1]))
+    held = [p.id for p in findings.valid_and_grave(debate.ledger)]
+    if cause in ("agreed", "quiet") and held:
+        doubts.append(Doubt("contested", said=f"the judge calls {', '.join(held)} valid"))
     last = state.history[-1].reason if state.history else ""
     return Outcome(
         kind=made.decision.lower(),

@@ -69,8 +69,8 @@ $before
 
 Rule on every finding of this round ($ids) by its id:
 $rulings
-- A finding that you have called valid stays valid unless you bring new evidence. If the version under review fixes an
-  earlier finding, call that one fixed.
+- A finding that you have called valid stays valid, and as severe, unless the reason of your new ruling cites new
+  evidence. If the version under review fixes an earlier finding, call that one fixed.
 A finding that was raised more than once is listed in every wording, and your ruling is on all of them. If two findings
 are one issue, put the id of the earlier one under `same_as` of the later one, and rule on both alike: they then count
 once, and both texts stay. The same lines alone do not make two findings one issue. Add under `missed` what the critic

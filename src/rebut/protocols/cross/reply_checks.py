@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from rebut.core.citation_syntax import find
 from rebut.domain.ledger import Ledger, Point, Same
+from rebut.domain.review_result import ruling, severity
 from rebut.protocols.cross import findings
 from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement
 from rebut.protocols.shared import called_same, misread, missing, unknown, unsound
@@ -63,7 +65,7 @@ def judgement(
         for w in reply.findings:
             if w.ruling == "fixed" and w.id in known and ledger.issue_of(w.id) not in changed:
                 wrong.append(f"{w.id} cannot be fixed: there is no other version since it was raised")
-        wrong += [] if unquestioned else misread(ledger, reply.reason)
+        wrong += [] if unquestioned else [*_taken_back(ledger, reply), *misread(ledger, reply.reason)]
         if not reply.reason:
             wrong.append("the choice has no reason")
         if reply.choice == "A" and not unquestioned and (left := _grave_and_valid(ledger, reply)):
@@ -73,6 +75,21 @@ def judgement(
         return wrong
 
     return check
+
+
+def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:
+    """Weaker rulings on findings that were called valid before. Without new evidence they do not count."""
+    wrong = list[str]()
+    for w in reply.findings:
+        point = ledger.point(w.id)
+        if point is None or ruling(ledger, point) != "valid" or find(w.reason):
+            continue
+        held = severity(ledger, point)
+        if w.ruling in ("invalid", "missing evidence") or (w.ruling == "valid" and w.severity > held):
+            wrong.append(
+                f"{w.id} was called valid at {held}: a weaker ruling counts only if its reason cites new evidence"
+            )
+    return wrong
 
 
 def _grave_and_valid(ledger: Ledger, reply: Judgement) -> list[str]:

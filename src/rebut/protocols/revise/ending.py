@@ -105,6 +105,9 @@ def _doubts(state: ReviseState, notes: Sequence[str]) -> tuple[Doubt, ...]:
         names = " and ".join(state.files.names[by] for by in silent)
         said = f"the last critique by {names} leaves out the weaknesses"
         found.append(Doubt("part missing", "NOT ALL OF IT CRITIQUED", said))
+    if state.left_out:
+        said = f"the synthesizer did not rule on {', '.join(state.left_out)}"
+        found.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", said))
     if state.contradiction:
         found.append(Doubt("contradiction", "THE SYNTHESIZER CONTRADICTS ITSELF", state.contradiction))
     return (*found, *([] if state.settings.debates else [Doubt("not debated", said="the drafts were not debated")]))

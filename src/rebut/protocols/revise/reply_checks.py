@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rebut.core.text import plural, squeeze
 from rebut.domain.ledger import Ledger, Point
@@ -57,8 +57,8 @@ def unnamed(ledger: Ledger, critic: str, about: str, reply: Critique) -> list[st
     return [id for id in due(ledger, critic) if id not in named]
 
 
-def revision(ledger: Ledger, required: Sequence[str], before: str) -> Callable[[Revision], list[str]]:
-    """`before` is the version to be revised, `required` the points that need an answer."""
+def revision(ledger: Ledger, author: str, required: Sequence[str], before: str) -> Callable[[Revision], list[str]]:
+    """`before` is the author's version to be revised, `required` the points that need an answer."""
     was = headings(before)
 
     def check(reply: Revision) -> list[str]:
@@ -75,12 +75,21 @@ def revision(ledger: Ledger, required: Sequence[str], before: str) -> Callable[[
         wrong += [f"{a.id} is addressed, but the change is not described" for a in reply.addressed if not a.change]
         wrong += [f"{d.id} is defended without a reason" for d in reply.defended if not d.reason]
         wrong += unknown(sorted(addressed | defended), (p.id for p in ledger.points))
+        wrong += [
+            f"{id} is about the other document: answer only points about yours"
+            for id in sorted((addressed | defended) & foreign(ledger, author))
+        ]
         same = squeeze(parts(reply.document).document) == squeeze(parts(before).document)
         if addressed and same:
             wrong.append("points are addressed, but the document is word for word the same")
         return wrong
 
     return check
+
+
+def foreign(ledger: Ledger, author: str) -> set[str]:
+    """The points about the other author's document, which an author cannot address or defend."""
+    return {p.id for p in ledger.points if p.about != author}
 
 
 def plan(ledger: Ledger) -> Callable[[Plan], list[str]]:
@@ -111,6 +120,11 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
         return wrong
 
     return check
+
+
+def grave(points: Iterable[Point]) -> list[str]:
+    """The ids of those that are P1 or P2."""
+    return [p.id for p in points if p.severity != "P3"]
 
 
 def untied(ledger: Ledger, reply: Verdict) -> list[Point]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rebut.core.errors import Aborted, TooFewReplies, UsageError
@@ -244,25 +244,27 @@ async def revise_documents(r: Round, state: ReviseState, played: RoundSoFar) -> 
     for by, who in enumerate(state.authors):
         critique = played.critiques[1 - by]
         required = list(dict.fromkeys(id for id, _ in critique.weaknesses if id))
-        check = reply_checks.revision(r.ledger, required, state.latest(by).text)
+        check = reply_checks.revision(r.ledger, who.seat, required, state.latest(by).text)
         asks.append(Ask(who, _revision_prompt(r, state, by, critique, required), Revision, check, max_output=LONG))
-    known = [p.id for p in r.ledger.points]
+    asked = r.ledger
     got = await ask_twice(r, "revision", asks)
     for by, one in enumerate(got):
         if isinstance(one, Failure):
             _note_failure(played, "revision", by, one)
         else:
-            await _add_revision(r, state, played, by, one, known)
+            await _add_revision(r, state, played, by, one, asked)
 
 
 async def _add_revision(
-    r: Round, state: ReviseState, played: RoundSoFar, by: int, got: Answer[Revision], known: Sequence[str]
+    r: Round, state: ReviseState, played: RoundSoFar, by: int, got: Answer[Revision], asked: Ledger
 ) -> None:
     number, seat = state.latest(by).number + 1, state.authors[by].seat
+    foreign = reply_checks.foreign(asked, seat)
+    known = [p.id for p in asked.points if p.id not in foreign]
     text, document = render.revision(got.value, number, known), sections.parts(got.value.document).document
     r.take_up({}, text)
     fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
-    placed = await r.enter(f"revision@{seat}", [*revision_entries(got.value, seat, r.n), *fresh])
+    placed = await r.enter(f"revision@{seat}", [*revision_entries(got.value, seat, r.n, foreign), *fresh])
     entered = [entry for _, entry in placed]
     text = render.revision(got.value, number, known, entered)
     shown = render.revision(got.value, number, known, entered, shown=True)
@@ -337,11 +339,12 @@ def _objection(item: Objection, kind: str, by: str, about: str, round: int, ledg
     return point
 
 
-def revision_entries(form: Revision, by: str, round: int) -> list[Entry]:
-    out: list[Entry] = [Move(a.id, "concede", by, round, a.change) for a in form.addressed]
+def revision_entries(form: Revision, by: str, round: int, foreign: Collection[str] = ()) -> list[Entry]:
+    """What a revision says about the points. `foreign` are those about the other document: it decides nothing there."""
+    out: list[Entry] = [Move(a.id, "concede", by, round, a.change) for a in form.addressed if a.id not in foreign]
     addressed = {a.id for a in form.addressed}
     # A point under both counts as addressed.
-    defended = [d for d in form.defended if d.id not in addressed]
+    defended = [d for d in form.defended if d.id not in addressed and d.id not in foreign]
     return out + [Move(d.id, "defend", by, round, d.reason, cited(d.evidence)) for d in defended]
 
 

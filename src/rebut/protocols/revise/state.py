@@ -42,6 +42,8 @@ class ReviseState:
     result_path: str = ""
     contradiction: str = ""
     """How the verdict contradicts its own findings, if it does."""
+    left_out: Sequence[str] = ()
+    """The ids of the P1 and P2 on which the synthesizer did not rule."""
     settled: bool = False
     """The user ended the rounds."""
     added: int = 0

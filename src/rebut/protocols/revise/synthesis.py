@@ -35,6 +35,7 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
     if state.stage.name == "plan":
         plan = await _ask(debate, state, Plan, reply_checks.plan(ledger))
         state.fallbacks = debate.fallbacks
+        state.left_out = reply_checks.grave(p for p in ledger.points if p.id not in plan.ruled())
         debate.take_up({}, plan.document)
         state.result = await render.looked_up(
             debate, "synthesis@synthesizer", "synthesizer", state.complete, plan.document
@@ -47,7 +48,9 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
     placed = await debate.enter("synthesis@synthesizer", claims)
     state.result = tuple(claim for _, claim in placed if isinstance(claim, Claim))
     state.contradiction = _contradiction(form, placed)
-    return of_verdict(form, placed, state, reply_checks.untied(ledger, form)), f"{form.decision}: {form.summary}"
+    untied = reply_checks.untied(ledger, form)
+    state.left_out = reply_checks.grave(untied)
+    return of_verdict(form, placed, state, untied), f"{form.decision}: {form.summary}"
 
 
 def _contradiction(form: Verdict, placed: render.Placed) -> str:

@@ -346,7 +346,7 @@ class Ledger:
         return move.kind == "concede" and bool(held and move.severity) and move.severity > held[-1]
 
     def _is_proven(self, move: Move) -> bool:
-        """Whether a move cites something that exists, and that nobody cited on its point before."""
+        """Whether a move cites something that exists, and that no seat cited on its point before."""
         known = self.point(move.point)
         holders = (*(m for m in self.moves if m.point == move.point), *([known] if known else ()))
         seen = {_place(e) for holder in holders for e in holder.evidence}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,43 @@ def test_a_git_folder_that_does_not_point_back_is_refused(
     (tmp_path / "gitconfig").write_text(f"[safe]\n\tdirectory = {planted}\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
     assert review(monkeypatch, planted) != 2, capsys.readouterr().err  # the user trusts it
+
+
+@pytest.mark.parametrize("how", ["commondir", "commondir of a folder", "links", "one branch"])
+def test_a_git_folder_inside_that_reads_from_another_repository_is_refused(
+    how: str, private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C16
+    planted, theirs = new(tmp_path / "planted", {}), private / ".git"
+    home = planted / ".git"
+    if how == "commondir of a folder":
+        home = (planted / ".git").rename(planted / "inside")
+        (planted / ".git").write_text("gitdir: inside\n")
+    (home / "HEAD").write_text((theirs / "HEAD").read_text())
+    if how.startswith("commondir"):
+        (home / "commondir").write_text(f"{theirs}\n")
+    else:
+        shutil.rmtree(home / "objects")
+        shutil.rmtree(home / "refs")
+        if how == "links":
+            (home / "objects").symlink_to(theirs / "objects")
+            (home / "refs").symlink_to(theirs / "refs")
+        else:
+            (home / "refs/heads").mkdir(parents=True)
+            branch = (theirs / "HEAD").read_text().removeprefix("ref: ").strip()
+            (home / branch).symlink_to(theirs / branch)
+            (home / "objects/info").mkdir(parents=True)
+            (home / "objects/info/alternates").write_text(f"{theirs / 'objects'}\n")
+    assert review(monkeypatch, planted) == 2
+    out, err = capsys.readouterr()
+    assert "leads to another repository" in err and "safe.directory" in err and PRIVATE not in out + err
+
+
+def test_a_clone_that_borrows_objects_is_read(
+    private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # J6
+    git(private, "clone", "-q", "--shared", ".", str(tmp_path / "clone"))
+    (tmp_path / "clone/diary.txt").write_text("x = 1\n")
+    assert review(monkeypatch, tmp_path / "clone") != 2, capsys.readouterr().err
 
 
 def test_a_worktree_and_a_submodule_are_read(

@@ -15,7 +15,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from itertools import chain
+from heapq import merge
 
 from rebut.core import secret_patterns
 from rebut.core.crowds import VALUE, Span
@@ -553,7 +553,7 @@ def _commands(searched: SearchedText) -> Iterator[Span]:
     text, crowds = searched.text, searched.crowds
     present = [pattern for name, pattern in COMMAND.items() if name in searched.words]
     done, last = 0, ("", 0)
-    for word in sorted(chain.from_iterable(crowds.places(p, text) for p in present), key=lambda word: word.start()):
+    for word in merge(*(crowds.places(p, text) for p in present), key=lambda word: word.start()):
         if last[0]:
             yield from _options_of(searched, *last, min(done, word.start()))
         last = word[0], word.end()

@@ -371,6 +371,8 @@ async def refusal(folder: Path) -> tuple[str, str]:
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
         return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
     place = os.fsdecode((await Git(folder, exe, off()).run("rev-parse", "--absolute-git-dir")).strip())
+    if outside := _leads_outside(Path(place), found):
+        return f"{outside} leads to another repository, outside {found}", trust
     if not belongs(Path(place), found):
         return f"{found / '.git'} leads to {place}, which does not name {found} as its working tree", trust
     return f"{found / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
@@ -390,7 +392,7 @@ def belongs(home: Path, top: Path) -> bool:
     """
     home, top = home.resolve(), top.resolve()
     if home.is_relative_to(top):
-        return True
+        return _leads_outside(home, top) is None
     try:
         if (named := home / "gitdir").is_file():
             return Path(home, named.read_text("utf-8", "replace").strip()).resolve() == top / ".git"
@@ -399,6 +401,24 @@ def belongs(home: Path, top: Path) -> bool:
         return False
     tree = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", config, re.M)
     return tree is not None and Path(home, tree[1].strip('"')).resolve() == top
+
+
+def _leads_outside(home: Path, top: Path) -> Path | None:
+    """The file or link of a git folder inside `top` by which git would read another repository outside."""
+    home, top = home.resolve(), top.resolve()
+    try:
+        common = home / "commondir"
+        if common.is_file() and not Path(home, common.read_text("utf-8", "replace").strip()).resolve().is_relative_to(
+            top
+        ):
+            return common
+    except OSError:
+        return common
+    inside = [home / name for name in ("HEAD", "config", "packed-refs", "index", "objects", "objects/pack", "reftable")]
+    for folder, folders, names in os.walk(home / "refs"):
+        inside += [Path(folder, name) for name in (*folders, *names)]
+    links = (place for place in (home / "refs", *inside) if place.is_symlink())
+    return next((link for link in links if not link.resolve().is_relative_to(top)), None)
 
 
 def _is_in_repository(folder: Path) -> bool:

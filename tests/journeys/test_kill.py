@@ -20,9 +20,12 @@ import crashing
 import duels
 import forkserver
 import pytest
+from console import piped
 from crashing import FIRST, SECOND, Job, play, repository
 from loopback import Loopback
 
+from rebut.core.process_identity import started
+from rebut.core.scratch import processes_of
 from rebut.record.events import Asked, Attempt, Fact, Resumed
 from rebut.record.sessions import load
 
@@ -232,3 +235,17 @@ def test_a_duel_that_is_killed_in_its_last_call_leaves_its_state_file(tmp_path: 
     assert (whole["status"], whole["session"]) == ("completed", left["session"]) and whole["verdict"]
     assert whole["exchanges"] == left["exchanges"]
     assert [path.name for path in state.parent.iterdir()] == ["last-debate.json"], "no second file beside it"
+
+
+def test_the_next_debate_removes_the_folders_of_runs_that_were_killed(workspace: Path) -> None:  # C9
+    place = Path(os.environ["HOME"]) / ".cache/rebut"
+    left, living = (place / f"run-{processes_of()}-{pid}-{since}-abc" for pid, since in LEFT)
+    for folder in (left, living):
+        folder.mkdir(parents=True)
+        (folder / "prompt").write_text("x")
+    words = [word for role, spec in duels.seats(workspace).items() for word in (f"--{role}", spec)]
+    done = piped("duel", "Redis?", *words, cwd=workspace)  # without a tool, which needs such a folder itself
+    assert done.returncode == 0 and not left.exists() and living.exists(), done.stderr
+
+
+LEFT = ((4_000_000, 5), (os.getpid(), started(os.getpid())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shlex
 import signal
 import sys
@@ -25,7 +26,7 @@ from rebut.cli.screen import hotkeys
 from rebut.cli.screen.hotkeys import Keys
 from rebut.cli.screen.screen import Screen
 from rebut.cli.unanswered import Unanswered, unanswered
-from rebut.core import process
+from rebut.core import process, scratch
 from rebut.core.errors import (
     Aborted,
     DeadlineReached,
@@ -183,6 +184,7 @@ class CommandRun:
             began() is not None
         )  # not where rebut runs inside another program, which has children of its own
         loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, scratch.remove_remains, os.environ)
         task = asyncio.ensure_future(self._in_time(act, setup))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._signal, task, number)

@@ -25,13 +25,10 @@ def scratch_folder(env: Mapping[str, str]) -> Path:
     It is not in the system's temporary folder: tools search all parent folders for context files and even for a
     `.env`, and every user of the machine can create files there.
     """
-    home = env.get("HOME", "")
-    cache = env.get("XDG_CACHE_HOME", "") or (f"{home}/.cache" if home else "")
-    if cache.startswith("/"):
-        place = Path(cache) / "rebut"
+    if place := _place(env):
         with suppress(OSError):
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _remove_remains(place)
+            remove_remains(env)
             own = f"run-{processes_of()}-{os.getpid()}-{_since(os.getpid())}-"
             return Path(tempfile.mkdtemp(prefix=own, dir=place))
     return Path(tempfile.mkdtemp(prefix="rebut-"))
@@ -62,12 +59,19 @@ def _since(pid: int) -> str:
     return re.sub(r"\W", "", started(pid))
 
 
-def _remove_remains(place: Path) -> None:
+def _place(env: Mapping[str, str]) -> Path | None:
+    home = env.get("HOME", "")
+    cache = env.get("XDG_CACHE_HOME", "") or (f"{home}/.cache" if home else "")
+    return Path(cache) / "rebut" if cache.startswith("/") else None
+
+
+def remove_remains(env: Mapping[str, str]) -> None:
     """Remove the folders of runs that were killed: once in a process, those whose process no longer exists.
 
     Whether a process of another machine or container exists cannot be seen here: its folder is removed after a day.
     """
-    if place in _cleaned:
+    place = _place(env)
+    if place is None or place in _cleaned:
         return
     _cleaned.add(place)
     for old in place.glob("run-*"):

@@ -203,10 +203,13 @@ class Git:
         GitFailed if it takes longer than a minute, prints more than `cap` or ends with a code not in `codes`.
         """
         from rebut.core import process
+        from rebut.workspace.git_queue import git_queue
 
+        argv, env = self._argv(*args), self._env()
         try:
-            ended = await process.run(
-                self._argv(*args), cwd=self.top, env=self._env(), feed=feed, seconds=TIMEOUT, cap=cap
+            ended = await git_queue().run(
+                (self.top, argv, feed, cap, frozenset(env.items())),
+                lambda: process.run(argv, cwd=self.top, env=env, feed=feed, seconds=TIMEOUT, cap=cap),
             )
         except OSError as error:
             raise self._not_started(error) from error

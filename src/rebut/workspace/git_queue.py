@@ -1,0 +1,68 @@
+"""Git commands of many debates at once: few run at a time, and those who wait for the same command share one run.
+
+A command only reads. A shared run begins after the last of those who share it has asked, so each of them sees the
+working tree as it was when it asked, or later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from weakref import WeakKeyDictionary
+
+from rebut.core.frozen import frozen
+from rebut.core.process import ProcessResult
+
+AT_ONCE = 8
+Run = Callable[[], Awaitable[ProcessResult]]
+
+
+@frozen
+class _Shared:
+    """A run that has not begun, and who waits for it."""
+
+    task: asyncio.Task[ProcessResult]
+    waiting: set[object]
+
+
+class GitQueue:
+    """The commands of one event loop."""
+
+    def __init__(self) -> None:
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._next: dict[Hashable, _Shared] = {}
+
+    async def run(self, key: Hashable, run: Run) -> ProcessResult:
+        """The result of a command. Equal keys are equal commands in the same folder."""
+        if not self._turns.locked():
+            async with self._turns:
+                return await run()
+        shared = self._next.get(key)
+        if shared is None:
+            shared = self._next[key] = _Shared(asyncio.ensure_future(self._in_turn(key, run)), set())
+        who = object()
+        shared.waiting.add(who)
+        try:
+            return await asyncio.shield(shared.task)
+        except asyncio.CancelledError:
+            if shared.waiting == {who}:  # nobody else needs it
+                if self._next.get(key) is shared:
+                    del self._next[key]
+                shared.task.cancel()
+                await asyncio.wait([shared.task])  # no process is left
+            raise
+        finally:
+            shared.waiting.discard(who)
+
+    async def _in_turn(self, key: Hashable, run: Run) -> ProcessResult:
+        async with self._turns:
+            self._next.pop(key, None)
+            return await run()
+
+
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, GitQueue] = WeakKeyDictionary()
+
+
+def git_queue() -> GitQueue:
+    """The queue of the event loop that runs here."""
+    return _queues.setdefault(asyncio.get_running_loop(), GitQueue())

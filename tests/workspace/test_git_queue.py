@@ -1,4 +1,4 @@
-"""Git commands of many debates at once: few processes, and nobody sees an older working tree than it asked for."""
+"""Git commands of many debates at once: few processes, and no debate sees an older working tree than it asked for."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_those_who_wait_for_the_same_command_share_one_run() -> None:
     asyncio.run(main())
 
 
-def test_who_is_cancelled_takes_the_run_from_nobody_and_the_last_one_ends_it() -> None:
+def test_who_is_cancelled_takes_the_run_from_no_other_and_the_last_one_ends_it() -> None:
     async def main() -> None:
         queue, commands = GitQueue(), Commands()
         tasks = await waiting(queue, commands, AT_ONCE + 3)
@@ -60,7 +60,7 @@ def test_who_is_cancelled_takes_the_run_from_nobody_and_the_last_one_ends_it() -
         await asyncio.wait([two, three])
         commands.go.set()
         await asyncio.gather(*first)
-        assert commands.began == AT_ONCE and not commands.running, "nobody was left who needed it"
+        assert commands.began == AT_ONCE and not commands.running, "no one was left who needed it"
         assert (await queue.run("status", commands.run)).data == str(AT_ONCE + 1).encode()
 
     asyncio.run(main())

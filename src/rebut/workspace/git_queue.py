@@ -45,7 +45,7 @@ class GitQueue:
         try:
             return await asyncio.shield(shared.task)
         except asyncio.CancelledError:
-            if shared.waiting == {who}:  # nobody else needs it
+            if shared.waiting == {who}:  # no other debate needs it
                 if self._next.get(key) is shared:
                     del self._next[key]
                 shared.task.cancel()

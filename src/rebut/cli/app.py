@@ -97,6 +97,8 @@ def _with_common_help(command: click.Command, name: str, *, examples: bool) -> c
     """A command with what all of them have: `--plain`, examples below its help, `--help-all` if it has many options."""
     if PLAIN not in command.params:
         command.params += [PLAIN, HELP_ALL] if name in MAIN_OPTIONS else [PLAIN]
+        for one in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
+            _refuse_empty_values(one)
     if examples and not command.epilog:
         from rebut.cli.output import folded
 
@@ -104,6 +106,22 @@ def _with_common_help(command: click.Command, name: str, *, examples: bool) -> c
         rows += ["", "Exit codes and all commands: rebut help all"]
         command.epilog = "\b\n" + folded("\n".join(["Examples:", *rows]), sys.stdout, 8, less=2)
     return command
+
+
+def _refuse_empty_values(command: click.Command) -> None:
+    """Refuse options with an empty value: it is an unset variable, as in `--base "$BASE"`, and not the usual value."""
+    for param in command.params:
+        if isinstance(param, click.Option) and not param.is_flag and param.callback is None:
+            param.callback = _not_empty
+
+
+def _not_empty(ctx: click.Context, param: click.Parameter, value: object) -> object:
+    given = ctx.get_parameter_source(param.name or "") == click.core.ParameterSource.COMMANDLINE
+    if given and (value == "" or (isinstance(value, tuple) and "" in value)):
+        raise click.UsageError(
+            f"{max(param.opts, key=len)} was given an empty value: give it one, or leave it out", ctx
+        )
+    return value
 
 
 TITLE = "rebut: make AI models argue, check what they cite, record everything."

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from repositories import commit, git
+from console import piped
+from repositories import commit, git, submodule
 from targeting import applies, changed, paths, refused, target
 
 from rebut.workspace.diff import BothTexts
@@ -19,6 +20,21 @@ def edit(repo: Path, name: str = "README.md", text: str = "# Hello\n\nworld\n") 
 
 
 # each scope
+
+
+def test_changes_within_a_submodule_are_told_and_not_taken_up(repo: Path) -> None:
+    # J2: `git status` shows them, `git commit` does not take them up
+    inner = submodule(repo, {"lib.py": "a = 1\n"})
+    edit(repo, ".gitmodules", '[submodule "inner"]\n\tpath = inner\n\turl = ../inner\n')
+    commit(repo)
+    nothing = piped("cross", "--critic", "scripted:c", "--judge", "scripted:j", cwd=repo).stderr
+    assert "there is no change in the working tree" in nothing and "submodule" not in nothing
+    (inner / "lib.py").write_text("a = 2\n")
+    done = piped("cross", "--critic", "scripted:c", "--judge", "scripted:j", cwd=repo)
+    assert done.returncode == 2 and "The submodule inner has changes of its own" in done.stderr
+    edit(repo)
+    found = target(repo, "uncommitted")
+    assert paths(found) == ["README.md"] and "the submodule inner has changes of its own" in found.notes[0]
 
 
 def test_uncommitted_takes_staged_unstaged_and_untracked_but_not_ignored_files(repo: Path, tmp_path: Path) -> None:

@@ -263,7 +263,8 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
     if not drawn.diff:
         hint = f"{instead}." if instead else f"{GIVE}, or another scope. {FORMS}"
         hint = f"Left out: {drawn.left_out[0]}. {hint}" if drawn.left_out else hint
-        raise UsageError(f"there is no change in {both.looked_at}", hint)
+        also = "".join(f"{note[0].upper()}{note[1:]}. " for note in both.notes) if scope.kind == "uncommitted" else ""
+        raise UsageError(f"there is no change in {both.looked_at}", also + hint)
     return Target(
         "code",
         "high",

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
+from rebut.workspace.context import shown
 from rebut.workspace.git import Git
 from rebut.workspace.targets.git_change import EMPTY_TREES
 
@@ -54,6 +55,7 @@ def _ref(ref: str, text: str) -> str:
 
 # The two commits that a scope compares, or an error that names what is missing.
 
+MOST_SUBMODULES = 50
 DEEPEN = "This is a shallow clone: get the rest with `git fetch --unshallow`."
 
 
@@ -78,7 +80,30 @@ async def compared(git: Git, scope: Scope) -> Compared:
             return await _range(git, scope)
         case _:
             head = await git.commit("HEAD")
-            return Compared(head or await _nothing(git), "", "the working tree, compared with HEAD")
+            notes = tuple(await _changed_submodules(git)) if head else ()
+            return Compared(head or await _nothing(git), "", "the working tree, compared with HEAD", notes)
+
+
+async def _changed_submodules(git: Git) -> list[str]:
+    """A note for each submodule whose own files have changed. `git commit` does not take those up, so rebut does not.
+
+    Each is a repository of its own, so it is read as one: git's own look into it would run with the settings there.
+    """
+    if not (git.top / ".gitmodules").is_file():
+        return []
+    links = [name.partition("\t")[2] for name in await git.names("--stage") if name.startswith("160000 ")]
+    notes: list[str] = []
+    for link in links[:MOST_SUBMODULES]:
+        inner = await Git.open(git.top / link) if (git.top / link / ".git").exists() else None
+        if inner is None:
+            continue
+        try:
+            head = await inner.commit("HEAD")
+            if head and await inner.run("diff-index", "--name-only", "--ignore-submodules=all", head, codes=(0, 1)):
+                notes.append(f"the submodule {shown(link)} has changes of its own; run rebut in its folder for them")
+        finally:
+            await inner.close()
+    return notes
 
 
 async def _nothing(git: Git) -> str:

@@ -157,13 +157,14 @@ def test_a_state_folder_inside_the_workspace_is_not_part_of_the_next_change(shop
         done = piped("cross", *named, "--state-dir", "st", *extra, cwd=shop)
         assert done.returncode == 0, done.stdout + done.stderr
     first, last = sorted(path for path in (shop / "st").iterdir() if path != fake)
-    (first / "code.py").write_text("print('not of rebut')\n")
     done = piped("cross", *named, "--state-dir", "st", "--again", cwd=shop)
     *_, newest = sorted(path for path in (shop / "st").iterdir() if path != fake)
     text = (newest / "artifact.md").read_text()
     names = re.findall(r"^\+\+\+ b/(.*)", text, re.M)
-    assert names == ["api/orders.py", "st/debate-20260102-030405-7/summary.md", f"st/{first.name}/code.py"]
+    assert names == ["api/orders.py", "st/debate-20260102-030405-7/summary.md"]
     assert newest not in (first, last)
+    status = git(shop, "status", "--porcelain", "--untracked-files=all").splitlines()  # J6
+    assert status == ["M api/orders.py", "?? st/debate-20260102-030405-7/summary.md"], "ours are hidden, the user's not"
 
 
 def test_two_sessions_of_one_second_get_two_folders(tmp_path: Path) -> None:  # J6

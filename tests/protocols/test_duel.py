@@ -18,6 +18,7 @@ import voices
 from console import piped
 from duels import TOPIC, duel, record_of
 from pydantic import ValidationError
+from repositories import git
 from voices import Voice
 
 import rebut
@@ -384,6 +385,19 @@ def test_a_state_dir_that_is_given_wins_and_a_relative_one_is_meant_from_here(
     outcome = duel(tmp_path, rounds=1, state_dir="given/here")
     assert state_of(workspace / "given/here")["session"] == outcome.session  # D6
     assert not (tmp_path / "env").exists() and not (workspace / ".claude").exists()
+
+
+def test_the_state_file_is_not_in_the_status_of_the_repository(shop: Path) -> None:  # D6
+    (shop / "mine/debate").mkdir(parents=True)
+    (shop / "mine/debate/notes.md").write_text("the user's own\n")
+    before = git(shop, "status", "--porcelain", "--untracked-files=all")
+    seats = [word for role, spec in duels.seats(shop.parent, rounds=1).items() for word in (f"--{role}", spec)]
+    done = piped("duel", duels.TOPIC, *seats, "--rounds", "1", env={"CLAUDECODE": "1"}, cwd=shop)
+    assert state_of(shop / ".claude")["verdict"], done.stderr
+    assert git(shop, "status", "--porcelain", "--untracked-files=all") == before
+    done = piped("duel", duels.TOPIC, *seats, "--rounds", "1", "--state-dir", "mine", cwd=shop)
+    assert state_of(shop / "mine")["verdict"], done.stderr
+    assert not (shop / "mine/debate/.gitignore").exists(), "a folder that the user made stays as it is"
 
 
 def test_an_absolute_state_dir_of_the_environment_is_taken_as_it_is(tmp_path: Path) -> None:

@@ -108,6 +108,12 @@ def _is_repository(folder: Path) -> bool:
         return False
 
 
+def hide_from_git(folder: Path) -> None:
+    """Have a folder of rebut's own in a repository ignore itself: it is in no `git status`, and is never staged."""
+    if find_repository(folder):
+        write(folder / ".gitignore", b"*\n", 0o600)
+
+
 def link_below(top: Path, path: Path) -> Path | None:
     """The first link among the folders and files on the way from `top` down to `path`; None if there is none.
 

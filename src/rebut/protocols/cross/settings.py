@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, model_validator
 
+from rebut.core.files import hide_from_git
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.engine.plan import Plan
@@ -125,6 +126,9 @@ def claim(settings: Settings, now: datetime, pid: int) -> str:
         except OSError:
             return name  # reported when its files cannot be written
         else:
+            if ".git" not in parent.parts:
+                with suppress(OSError):
+                    hide_from_git(parent / name)
             return name
 
 

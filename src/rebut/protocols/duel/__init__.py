@@ -3,7 +3,7 @@
 from rebut.protocols.duel.artifacts import artifacts as artifacts
 from rebut.protocols.duel.ending import partial as partial
 from rebut.protocols.duel.run import run as run
-from rebut.protocols.duel.settings import Settings as Settings, calls as calls, prepare as prepare
+from rebut.protocols.duel.settings import Settings as Settings, calls as calls, folder as folder, prepare as prepare
 
 name = "duel"
 version = "6"

@@ -1,12 +1,18 @@
-"""The settings of a duel."""
+"""The settings of a duel, and the folder of its state file."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
+
 from pydantic import BaseModel, Field
 
+from rebut.core.files import hide_from_git, link_below
 from rebut.core.json_value import Json
-from rebut.engine.protocol import Preparation
+from rebut.engine.protocol import FilesFolder, NewSession, Preparation
 from rebut.protocols.shared import chosen_folder
+
+STATE_FOLDER = "debate"
 
 
 class Settings(BaseModel):
@@ -22,6 +28,16 @@ def calls(settings: Settings) -> dict[str, int]:
     """How many calls each seat makes in a complete duel."""
     rounds = settings.rounds
     return {"proposer": rounds, "challenger": rounds, "judge": 1 + max(0, rounds - 2)}
+
+
+def folder(session: NewSession) -> FilesFolder:
+    """Make the folder of the state file. A new one is hidden from git; one that is there stays as it is."""
+    place = Path(session.settings.state_dir, STATE_FOLDER)
+    if session.settings.state_dir and not link_below(session.workspace, place):
+        with suppress(OSError):  # reported when the file cannot be written
+            place.mkdir(mode=0o700, parents=True)
+            hide_from_git(place)
+    return FilesFolder()
 
 
 def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from rebut.core.errors import UsageError
-from rebut.core.files import link_below
+from rebut.core.files import hide_from_git, link_below
 from rebut.engine.plan import Plan
 from rebut.engine.protocol import FilesFolder, NewSession
 from rebut.protocols.panel.personas import lenses
@@ -84,7 +84,7 @@ def _claimed(parent: Path, slug: str) -> Path:
             claimed.rmdir()
             number += 1
             continue
-        (claimed / ".gitignore").write_text("*\n", encoding="utf-8")
+        hide_from_git(claimed)
         return claimed.rename(parent / f"{number:03}-{slug}")
 
 

@@ -103,6 +103,16 @@ def test_a_person_sees_the_findings_and_decides_with_one_key(shop: Path, columns
     assert "«" not in table and "schema" not in table, "the screen is made for people"
 
 
+def test_a_finding_that_the_judge_left_out_is_no_second_question(shop: Path) -> None:  # J4
+    found = crosses.critique(crosses.raised(), crosses.raised("It returns nothing.", "api/orders.py:7"))
+    said = {"r1/critique@critic": found, "r1/judgement@judge": crosses.judgement()}
+    terminal = Terminal(shop, "cross", "--uncommitted", "--mode", "manual", *flags(shop, said))
+    terminal.until("A/B/C/D/E > ")
+    assert "F2" in terminal.seen and "a/r/e > " not in terminal.seen
+    terminal.press("e")
+    assert terminal.end() == 3, "F2 was never weighed"
+
+
 @pytest.mark.parametrize(
     ("key", "heading", "step"),
     [("a", "KEEP ORIGINAL", ""), ("B", "ACCEPT OPPOSITE", "r1/version.code@critic"), ("e", "STOPPED", "")],

@@ -14,7 +14,7 @@ CHOICE = KeyChoice("choice", "", tuple(Option(key, key, words) for key, words in
 
 
 def of_decider(findings: Sequence[ReviewFinding], where: str, advice: str) -> Ballot:
-    """The judge has ruled, so a letter alone decides."""
+    """The judge has ruled, so a letter alone decides, also on a finding that the judge left out."""
     return Ballot(
         case=(where, advice),
         table=render.table(findings),
@@ -42,7 +42,7 @@ def _rulings(findings: Sequence[ReviewFinding], *, judged: bool) -> Rulings:
             "  ".join(part for part in (f.id, f.severity, f.place, f.mark) if part),
             squeeze(f.text) + (f"\nto do: {squeeze(f.action)}" if f.action else ""),
             f.severity,
-            f.ruling if judged else "",
+            (f.ruling or "not weighed") if judged else "",
         )
         for f in findings
     )

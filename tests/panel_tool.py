@@ -51,8 +51,8 @@ def main() -> None:
     echo = re.search(r"Reply with this word and nothing else: (\w+)", prompt)
     if echo:
         answer = echo[1]
-    elif "Which code word" in prompt:
-        word = re.search(r"code word of this room is (\w+)", seen)
+    elif "code word" in prompt:
+        word = re.search(r"code word of this (?:room|project) is (\w+)", seen)
         answer = word[1] if word else "I was given none."
     else:
         item = re.search(r"This is your list:\n\n- (.*)", seen)

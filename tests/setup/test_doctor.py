@@ -214,7 +214,7 @@ def test_two_families_that_answer_give_a_table_and_code_0(
     names = missing.partition(": ")[2].split(", ")
     assert {"gemini", "qwen"} <= set(names) and not {"claude", "codex"} & set(names)
     assert "→ `rebut providers` says how to get each of them." in out
-    assert "making 2 small calls" in err, "what it costs is said before"
+    assert "making 4 small calls" in err, "what it costs is said before"
 
 
 def test_the_keys_that_a_tool_does_not_get_are_listed(
@@ -246,7 +246,7 @@ def test_one_that_is_not_logged_in_leaves_one_family_and_code_3(
     assert row["login"] is False and "log in" in row["advice"]
     assert enter(["doctor"]) == 3
     out, err = capsys.readouterr()
-    assert "no family can debate: `rebut providers` lists the providers" in out and "making 1 small call," in err
+    assert "no family can debate: `rebut providers` lists the providers" in out and "making 2 small calls," in err
 
 
 def test_one_that_was_named_is_shown_though_it_is_not_here(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -259,6 +259,20 @@ def test_one_that_was_named_is_shown_though_it_is_not_here(machine: Path, capsys
 def test_an_unknown_name_is_said_to_be_unknown(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert enter(["doctor", "gmini"]) == 3
     assert "unknown provider 'gmini'" in capsys.readouterr().out
+
+
+def test_whether_each_tool_reads_its_context_file_is_shown(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # H13
+    fake_tool.install(machine / "bin", "claude", "codex")
+    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True}))
+    assert enter(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "CLAUDE.md, read" in out and "AGENTS.md, read" in out and "passed:" not in out
+    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True, "blind": True}))
+    assert enter(["doctor"]) == 0, "it can debate all the same"
+    out = capsys.readouterr().out
+    assert "CLAUDE.md, not read" in out and "a panel puts its persona into the prompt" in out
 
 
 def test_deep_shows_whether_each_tool_reads_its_context_file(

@@ -112,7 +112,7 @@ def cost(found: Sequence[FoundModel], connect: Connect, *, deep: bool) -> tuple[
             continue
         spec = one.specs[0]
         asked = [(spec, size) for size in ([100, 200, 200, LARGE // 3] if deep else [100])]
-        asked += [(spec, 200)] if deep and one.kind == "tool" else []
+        asked += [(spec, 200)] if one.kind == "tool" else []
         asked += [(replace(spec, effort=level), 100) for level in EFFORTS] if deep and one.kind in WIRED else []
         try:
             reached = [(connect(who), size) for who, size in asked]
@@ -189,18 +189,19 @@ async def _one(one: FoundModel, tools: DoctorTools, offline: bool, deep: bool) -
             return replace(health, login="probably not" if one.unsure else "no")
         return replace(health, login="probably" if one.unsure else health.login, can_debate=True)
     health = await _round_trip(health, Trial(spec, connection, tools.seconds))
-    if not deep or not health.can_debate:
+    if not health.can_debate:
         return health
-    checks = await _deep(Trial(spec, connection, tools.seconds))
+    checks = await _deep(Trial(spec, connection, tools.seconds)) if deep else ()
     if health.context_file and tools.in_folder:
         checks = (*checks, await _context(spec, health.context_file, tools))
-    levels = await _levels(spec, tools) if one.kind in WIRED else health.efforts
+    levels = await _levels(spec, tools) if deep and one.kind in WIRED else health.efforts
     failed = [check for check in checks if not check.passed]
     health = replace(health, efforts=levels, checks=checks)
     if not failed:
         return health
     names, said = ", ".join(check.name for check in failed), "; ".join(check.said for check in failed)
-    return replace(health, problem=f"failed: {names}", advice=said)
+    before = f"{health.problem}; " if health.problem else ""
+    return replace(health, problem=f"{before}failed: {names}", advice=f"{said}. {health.advice}".rstrip())
 
 
 async def _round_trip(health: Health, trial: Trial) -> Health:
@@ -250,11 +251,12 @@ async def _context(spec: ModelSpec, name: str, tools: DoctorTools) -> Check:
     nonce = secrets.token_hex(4)
     with tempfile.TemporaryDirectory(prefix="rebut-") as folder:
         trial = Trial(spec, tools.in_folder(spec, _with_file(Path(folder), name, nonce)), tools.seconds)
-        return await trial.check(
+        found = await trial.check(
             "context file",
             f"What is the code word in {name}, which you were given? Reply with that word and nothing else.",
             lambda text: nonce in text,
         )
+    return found if found.passed else replace(found, said=f"{found.said}; a panel puts its persona into the prompt")
 
 
 def _with_file(folder: Path, name: str, nonce: str) -> Path:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("doctor")
 @click.argument("specs", type=SPEC, nargs=-1, metavar="[SPEC]…")
 @click.option("--offline", is_flag=True, help="Call no model: only check what is installed and configured.")
-@click.option("--deep", is_flag=True, help="More calls: a form, non-ASCII, 200 kB, context file, each effort.")
+@click.option("--deep", is_flag=True, help="More calls: a form, non-ASCII, 200 kB, each effort.")
 @click.option("--timeout", type=float, default=60.0, metavar="S", help="Seconds per call. [60]")
 @json_flag
 def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: float, as_json: bool) -> int:
@@ -27,8 +27,9 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
 
     Without a SPEC, the providers that are not found are listed, too.
 
-    Each model is asked to repeat a word, which costs a fraction of a cent; the maximum is shown first. The exit code is
-    0 if at least two model families can debate, else 3.
+    Each model is asked to repeat a word, and each command-line tool for a word in its context file, which costs a
+    fraction of a cent; the maximum is shown first. The exit code is 0 if at least two model families can debate, else
+    3.
     """
     import asyncio
     from functools import partial
@@ -175,7 +176,7 @@ def _table(healths: Sequence[Health]) -> list[str]:
         out.append("  " + "   ".join(f"{cell:<{wide[i]}}" for i, cell in enumerate(row)).rstrip())
         if health and health.problem:
             out.append(f"  {'':<{wide[0]}}   → {health.problem}. {health.advice}".rstrip())
-        elif health and health.checks:
+        elif health and len(health.checks) > 1:  # the column says whether the context file alone is read
             out.append(f"  {'':<{wide[0]}}   passed: {', '.join(check.name for check in health.checks)}")
     return out
 

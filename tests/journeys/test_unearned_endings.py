@@ -37,6 +37,21 @@ def screen_of(told: dict[str, Any]) -> str:
     return " ".join(piped("replay", told["session"]).stdout.split())
 
 
+# panel: a dissenter that does not answer
+
+
+def test_a_rebuttal_that_is_missing_at_the_end_is_in_the_heading(workspace: Path) -> None:  # C6 C17 H8
+    said = objections(NODE, ALARM)
+    said["r2/confront@lead"] = panels.confront(dict.fromkeys(("B1", "B2", "B3"), "accept"))
+    said["r2/rebuttal@challenger.1"] = {"fail": "timeout"}
+    said["r2/rebuttal@challenger.2"] = panels.rebut({"B2": "accept"})
+    said |= {"assumptions/grounds@lead": panels.grounds("Lead"), "map@judge": panels.mapped("Lead", "Architect")}
+    said["assumptions/grounds@challenger.1"] = panels.grounds("Architect")
+    told = panel(workspace, said, "--max-rounds", "2", codes=(3,))
+    assert (told["heading"], told["conclusive"]) == ("TRADEOFF, A REBUTTAL IS MISSING", False)
+    assert "Architect (arch) gave no rebuttal in round 2 (timeout: arch: scripted timeout)" in screen_of(told)
+
+
 # panel: agreements that name nothing they examined
 
 

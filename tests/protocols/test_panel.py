@@ -371,6 +371,7 @@ def test_a_persona_file_that_was_touched_is_an_error_for_that_challenger_alone( 
     failed = record().calls["r2/rebuttal@challenger.1"].failed
     assert failed and "persona file PERSONA_gemini.md" in failed.message and not record().calls[failed.key].asked
     assert outcome.kind == "tradeoff" and not outcome.conclusive, "its objection stays unresolved"
+    assert any("PERSONA_gemini.md" in note for note in outcome.notes), "the screen names the file"
     assert [s.failed for s in outcome.seats if s.seat.startswith("challenger")] == [1, 0, 0]
 
 

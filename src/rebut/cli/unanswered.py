@@ -10,6 +10,9 @@ FIXABLE = ("auth", "missing tool", "rate limit")
 """Failures that asking again does not fix, but the user can."""
 
 
+DOCTOR = "`rebut doctor` tests each of them."
+
+
 @frozen
 class Unanswered:
     """Why models did not answer, and what helps."""
@@ -42,7 +45,7 @@ def unanswered(record: Record) -> Unanswered | None:
     other = next((one.seat for one in failed if one.failure == "missing tool"), "")
     return Unanswered(
         f"{' and '.join(who)} did not answer: {why}{more}",
-        " ".join(dict.fromkeys(one.hint for one in failed)),
+        " ".join(dict.fromkeys([*(one.hint for one in failed), *([DOCTOR] if others else [])])),
         f"rebut fork {{}} --seat {other}=SPEC" if other else "rebut resume {}",
     )
 

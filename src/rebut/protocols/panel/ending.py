@@ -48,6 +48,10 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
             doubts.append(Doubt("seats missing", "ASSUMPTIONS NOT COMPARED", state.unmapped))
         if state.missing:
             doubts.append(Doubt("seats missing", said=f"{answered} of {of} answered"))
+        silent = [c.shown for c in state.dissenters if c.silent]
+        if silent and not debate.stopped:
+            missing = "A REBUTTAL IS MISSING" if len(silent) == 1 else f"{len(silent)} REBUTTALS ARE MISSING"
+            doubts.append(Doubt("seats missing", missing, f"{', '.join(silent)} gave no rebuttal in the last round"))
     elif not ok:
         kind, heading = "no consensus", f"NO CONSENSUS (0 of {of})"
     elif ok < of:

@@ -250,7 +250,7 @@ async def rebut(r: Round, state: PanelState) -> bool:
             c.silent += 1
             c.why = describe(answer)
             state.notes.append(
-                f"{c.shown} gave no rebuttal in round {r.n} ({answer.kind}): its objection stays unresolved"
+                f"{c.shown} gave no rebuttal in round {r.n} ({describe(answer)}): its objection stays unresolved"
             )
             if answer.kind == "budget":
                 r.stop(answer.message)

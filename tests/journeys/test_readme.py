@@ -68,9 +68,14 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
+def _ending(line: str) -> str:
+    """A page is served until Ctrl-C, and no browser is opened in a test."""
+    return f"timeout --preserve-status -s INT 4 {line.partition('#')[0]} --no-open" if "rebut view" in line else line
+
+
 def followed(lines: list[str], clone: Path, env: dict[str, str]) -> list[tuple[str, int, str]]:
     """Each line as it is pasted into one shell at a terminal, with its exit code and what it showed."""
-    script = "\n".join(f'{line}\necho "::$?::"' for line in lines)
+    script = "\n".join(f'{_ending(line)}\necho "::$?::"' for line in lines)
     path = f"{Path(REBUT).parent}:{os.environ['PATH']}"
     _, seen = watched(["bash", "-c", script], {**os.environ, **env, "PATH": path, "TERM": "dumb"}, clone, nothing)
     found = re.findall(r"(.*?)::(\d+)::\n", seen, re.DOTALL)

@@ -222,7 +222,7 @@ def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
 def _next(outcome: Outcome, made: ReviewResult, short: str, width: int) -> list[str]:
     if not short:
         return []
-    offers = [f"everything: rebut show {short}"]
+    offers = [f"everything: rebut show {short}", f"in the browser: rebut view {short}"]
     if not outcome.complete:
         offers.insert(0, f"continue: rebut resume {short}")
     if made.patch:

@@ -264,7 +264,7 @@ def _label_of(outcome: Outcome) -> str:
 
 
 def _next(outcome: Outcome, short: str, width: int) -> list[str]:
-    offers = [("details", f"rebut show {short}")]
+    offers = [("details", f"rebut show {short}"), ("in the browser", f"rebut view {short}")]
     if not outcome.complete:
         offers.append(("continue", f"rebut resume {short}"))
     elif not outcome.conclusive and any(seat.failed and LEFT not in seat.why for seat in outcome.seats):
@@ -272,8 +272,10 @@ def _next(outcome: Outcome, short: str, width: int) -> list[str]:
     else:
         offers.append(("with another model", f"rebut fork {short} …"))
     line = "        ".join(f"{name}   {command}" for name, command in offers)
-    beside = len(line) + 2 <= width <= 120  # wider means --plain: one fact a line
-    return [f"  {line}"] if beside else [f"  {name}   {command}" for name, command in offers]
+    if len(line) + 2 <= width <= 120:  # wider means --plain: one fact a line
+        return [f"  {line}"]
+    aligned = max(len(name) for name, _ in offers) if width <= 120 else 0
+    return [f"  {name:<{aligned}}   {command}" for name, command in offers]
 
 
 def _ledger_rows(ledger: Ledger, width: int) -> list[str]:

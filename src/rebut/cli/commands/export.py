@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     show_default=True,
 )
 @click.option(
-    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file. [the terminal]"
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write to this file. [the terminal; html: rebut-ID.html]",
 )
 @click.option("--with-prompts", is_flag=True, help="With html: include every prompt, and all that was reviewed.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
@@ -39,6 +43,7 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
     """
     from rebut.cli.output import say
     from rebut.core.errors import UsageError
+    from rebut.domain.amounts import size
     from rebut.record import sessions
     from rebut.reports import adr, export
 
@@ -51,6 +56,8 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
         text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n"
     else:
         text = adr.adr(record) if form == "adr" else export.markdown(record)
+    if output is None and form == "html" and sys.stdout.isatty():
+        output = Path(f"rebut-{record.opened.id}.html")
     if output is None:
         # Annotations are workflow commands with their text escaped, so they are printed unchanged.
         print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"), verbatim=True)
@@ -63,6 +70,11 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
         output.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from error
+    if form == "html":
+        say(
+            f"  {output}: {size(len(text.encode('utf-8', 'replace')), 'B')}, one file that any browser shows",
+            sys.stderr,
+        )
     return 0
 
 

@@ -269,6 +269,29 @@ def test_a_plan_is_rewritten_in_its_session_only(tmp_path: Path, workspace: Path
     assert left(workspace) == before and (tmp_path / "out/.kiln/tracks/phase-1/PLAN.md").is_file()
 
 
+def test_a_rewrite_ends_with_the_diff_and_the_place_of_the_new_plan(tmp_path: Path, workspace: Path) -> None:  # K9
+    (workspace / "PLAN.md").write_text("# Sessions\n\n## Goal\n\nKeep sessions.\n\n## Steps\n\n1. Sign them.\n")
+    sat = revisions.seats(tmp_path / "s", revisions.answers(1))
+    words = ["plan", "PLAN.md", "--rewrite", "-q", "--with", ",".join([*sat["author"], sat["synthesizer"]])]
+    done = voices.cli(*words, cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    title, _, hunk, *rest = done.stdout.splitlines()
+    assert title == "  PLAN.md, rewritten: +1 -1 lines" and hunk.startswith("  | @@ -2,")
+    assert "  | -Keep sessions." in rest and "  | +Signed cookies." in rest and "Synthesis Notes" not in done.stdout
+    [made] = sessions.home().glob("*/.kiln/tracks/phase-1/PLAN.md")
+    assert str(made) in done.stdout
+    assert "\n```diff\n@@ " in voices.cli("export", "last", "--format", "md", cwd=workspace).stdout
+    assert "  | +Signed cookies." in voices.cli("show", "last", cwd=workspace).stdout
+    # A long one is cut, and says how to see all of it.
+    (workspace / "PLAN.md").write_text("".join(f"{n}. Do it.\n" for n in range(99)))
+    done = voices.cli(*words, cwd=workspace)
+    assert done.returncode == 0, done.stderr
+    [more] = [line for line in done.stdout.splitlines() if "more lines" in line]
+    assert done.stdout.startswith("  PLAN.md, rewritten: +9 -99 ") and "  | -98. Do it." not in done.stdout
+    whole = voices.cli(*more.partition(": rebut ")[2].split(), cwd=workspace).stdout
+    assert "  | -98. Do it." in whole and "more lines" not in whole
+
+
 def test_two_authors_of_one_provider_are_told_apart_by_the_verb_itself(tmp_path: Path, workspace: Path) -> None:  # K3
     (workspace / "PLAN.md").write_text("# Plan\n\nKeep sessions.\n")
     sat = revisions.seats(tmp_path / "s", revisions.answers(1))

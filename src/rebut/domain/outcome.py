@@ -21,12 +21,29 @@ REVIEW = "contract"
 """The key of a review's result in `Outcome.data`, on record since the first version."""
 ANSWERS = "side_by_side"
 """The key of the answers that were compared in `Outcome.data`."""
+REWRITTEN = "rewritten"
+"""The key of a rewritten text."""
 _UNRECORDED: Mapping[str, Mapping[str, str]] = {
     "tradeoff": {"label": "POSITION, CONTESTED", "unsettled": "contested"},
     "stopped": {"unsettled": "not decided"},
     "uncontested": {"unsettled": "uncontested"},
 }
 """Kind → what outcomes of 0.1 did not record."""
+
+
+@frozen
+class Rewritten:
+    """A text that a debate wrote in the place of an earlier one."""
+
+    file: str
+    """The earlier one."""
+    path: str
+    """Where the new one is."""
+    diff: str
+    """The hunks from the one to the other."""
+
+    def to_json(self) -> dict[str, Json]:
+        return cast(dict[str, Json], as_row(self))
 
 
 @frozen
@@ -177,6 +194,11 @@ class Outcome:
 
     def with_answers(self, answers: SideBySide) -> Outcome:
         return replace(self, data={**self.data, ANSWERS: answers.to_json()})
+
+    @property
+    def rewritten(self) -> Rewritten | None:
+        made = self.data.get(REWRITTEN)
+        return remade(Rewritten, made) if isinstance(made, dict) else None
 
     def filled(self, **changes: Any) -> Outcome:
         return replace(self, **changes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.domain import render
@@ -40,6 +42,9 @@ def markdown(record: Record) -> str:
     ]
     if outcome:
         rows += [outcome.final or tame(outcome.decision), ""]
+    if outcome and (new := outcome.rewritten):
+        fence = "`" * (3 + max(map(len, re.findall("`{3,}", new.diff)), default=0))
+        rows += [f"## What changed in {inline(new.file)}", "", f"{fence}diff", new.diff, fence, ""]
     if outcome and outcome.worth:
         rows += worth_markdown(outcome.worth)
     rows += ["## Answers", ""]

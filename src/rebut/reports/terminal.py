@@ -10,7 +10,7 @@ from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
 from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
 from rebut.domain.limits import is_clamped, shown
-from rebut.domain.outcome import Outcome
+from rebut.domain.outcome import Outcome, Rewritten
 from rebut.domain.session_status import ledger_of
 from rebut.domain.user_notes import FACT
 from rebut.domain.worth import Worth, fate_of
@@ -27,6 +27,10 @@ WORTH_INDENT = 16
 WIDE = 60
 """Columns in which there is space for the whole cost."""
 ENDLESS = 1_000_000
+MOST_DIFF = 40
+"""Lines of a diff that are shown at the end of a debate."""
+GUTTER = "  | "
+"""Before every line of a diff."""
 
 
 def header(record: Record, *, width: int = 80) -> list[str]:
@@ -218,7 +222,8 @@ def ending(
         return answers.ending(outcome, compared, width=width, short=short, told=told, points=points)
     made = outcome.review
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
-    rows = hanging(f"  {outcome.heading}  {said}".rstrip(), width, 4)
+    rows = difference(outcome.rewritten, width, short, everything) if outcome.rewritten else []
+    rows += hanging(f"  {outcome.heading}  {said}".rstrip(), width, 4)
     if outcome.verdict:
         rows += _indented(outcome.verdict.reasoning, width)
     if outcome.stopped:
@@ -236,6 +241,25 @@ def ending(
     if made:
         rows += ["", made.screen(width=width - 2, everything=everything)]
     return "\n".join(rows)
+
+
+def difference(made: Rewritten, width: int, short: str, everything: bool) -> list[str]:
+    """What a rewritten text changes, as a diff; its beginning only, unless everything is wanted."""
+    lines = made.diff.splitlines()
+    counts = [sum(line.startswith(sign) for line in lines) for sign in "+-"]
+    rows = [*hanging(f"  {made.file}, rewritten: +{counts[0]} -{counts[1]} lines", width, 4), ""]
+    most = len(lines) if everything else MOST_DIFF
+    for line in lines[:most]:
+        rows += [f"{GUTTER}{part}".rstrip() for part in _wrapped_diff(line, width - len(GUTTER) - 2)]
+    if len(lines) > most:
+        rows.append(f"{GUTTER}… {len(lines) - most} more lines: rebut show {short or 'ID'} --all")
+    return [*rows, ""]
+
+
+def _wrapped_diff(line: str, width: int) -> list[str]:
+    """A line of a diff; of a long one every row has its sign."""
+    sign, text = (line[:1], line[1:]) if line[:1] in ("+", "-", " ") else ("", line)
+    return [f"{sign}{part}" for part in wrapped(text, max(30, width - 1)) or [""]]
 
 
 def foot(outcome: Outcome, *, width: int, short: str, told: Sequence[str]) -> list[str]:

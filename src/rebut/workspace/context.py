@@ -171,6 +171,12 @@ def numbered(text: Text, start: int, end: int) -> Iterator[str]:
         yield f"{number:>{width}}| {_cut(text.lines[number - 1])}"
 
 
+def without_numbers(context: str, path: str) -> str | None:
+    """The text of one of the files in `Gathered.text`, without the numbers of its lines; None if it is not there."""
+    found = re.search(rf"(?:^|\n\n){re.escape(shown(path))}\n((?: *\d+\| [^\n]*(?:\n|$))+)", context)
+    return "".join(f"{line.partition('| ')[2]}\n" for line in found[1].splitlines()) if found else None
+
+
 def _fit(lines: Sequence[str], space: int, more: str = "", *, count: bool = False, start: int = 1) -> str:
     """As many lines as fit, and how many are missing."""
     kept: list[str] = []

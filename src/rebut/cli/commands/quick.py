@@ -103,6 +103,7 @@ def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) ->
         named["context"] = (*named["context"], *context)
         for name in REVIEW_NAMES:
             named.pop(name)
+        named["rewrites"] = file
         named["strategy"] = "debate"  # whatever .kiln/config.json says about stages
         named["everything"] = False  # a revision has no findings to hide
         return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:]})

@@ -9,14 +9,16 @@ from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, plural
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, Point, Severity
-from rebut.domain.outcome import Outcome
+from rebut.domain.outcome import REWRITTEN, Outcome, Rewritten
 from rebut.domain.worth import Worth, fates
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import sections
-from rebut.protocols.revise.render import tally
+from rebut.protocols.revise.render import NOTES, tally
 from rebut.protocols.revise.settings import Settings
 from rebut.protocols.revise.state import ReviseState
 from rebut.protocols.shared import of_rounds
+from rebut.workspace.context import without_numbers
+from rebut.workspace.diff import BothTexts
 
 WEAKNESS, DISAGREEMENT = "weakness", "disagreement"
 COSMETIC: Severity = "P3"
@@ -88,7 +90,7 @@ def ended(
         doubts=_doubts(state, notes),
         stopped=state.cut_short,
         final=f"{text}\n{page}" if page else text,
-        data=data(state),
+        data=data(state) | _rewritten(debate, state, text),
         notes=(*notes, *([state.contradiction] if state.contradiction else ()), *_unsupported(debate.ledger)),
         rows=(*rows, *_where(state)),
         worth=found.worth(state.files.names, "it ended early" if state.cut_short else "")
@@ -215,6 +217,19 @@ def data(state: ReviseState) -> dict[str, Json]:
             if versions and versions[0].taken_up
         ],
     }
+
+
+def _rewritten(debate: Debate, state: ReviseState, text: str) -> dict[str, Json]:
+    """What the new plan changes in the one that it takes the place of, if there is one."""
+    file = state.settings.rewrites
+    before = debate.topic if file == "-" else without_numbers(debate.context, file)
+    if not file or before is None:
+        return {}
+    after = text.partition(f"\n## {NOTES}\n")[0].strip("\n") + "\n"
+    texts = BothTexts(before.strip("\n") + "\n", after)
+    diff = "\n".join(texts.hunks(texts.differences()))
+    made = Rewritten("the text" if file == "-" else file, state.result_path, diff)
+    return {REWRITTEN: made.to_json()}
 
 
 def _where(state: ReviseState) -> tuple[tuple[str, str], ...]:

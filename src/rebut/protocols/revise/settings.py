@@ -34,6 +34,7 @@ class Settings(BaseModel):
     baseline: bool = Field(default=False, description="one call more: the synthesis of the first drafts, to compare")
     show_names: bool = Field(default=False, description="tell authors who wrote what")
     effort: str = Field(default="", description="thinking effort of every seat")
+    rewrites: str = Field(default="", description="the context file with the plan that is rewritten; - for the topic")
     other: str = Field(default="", description="the strategy of the other stage, for the log")
     tracks: str = Field(default="", description="the folder of the tracks")
     place: str = Field(default="", description="the folder that holds `.kiln`; - for the session's own")

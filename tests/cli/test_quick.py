@@ -9,17 +9,21 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
 import console
 import crosses
 import duels
 import forkserver
 import panels
 import pytest
+import reviews
 import revisions
 import voices
 from repositories import commit, git
 from test_ask import said
 
+from rebut.cli.commands import protocols, quick
+from rebut.engine.protocol import load
 from rebut.record import sessions
 
 DIFF = """diff --git a/api/new.py b/api/new.py
@@ -387,3 +391,55 @@ def test_analysers_and_rules_are_refused_before_anything_starts_where_there_is_n
         "(lint reads code changes|rules weighs the findings).*, and this is a (text|question)", done.stderr
     )
     assert "`rebut review --with lint,rules`" in done.stderr and not list(sessions.sessions(sessions.home()))
+
+
+def _options(command: click.Command) -> set[str]:
+    return {option for param in command.params for option in param.opts if option.startswith("--")}
+
+
+def test_a_verb_accepts_every_option_of_the_protocol_that_it_runs() -> None:
+    of_protocol = {command.name: command for command in vars(protocols).values() if isinstance(command, click.Command)}
+    cross, revise = _options(of_protocol["cross"]), _options(of_protocol["revise"])
+    assert cross <= _options(quick.review_command)
+    chooses = {f"--{name.replace('_', '-')}" for name in quick.CHOOSE}  # FILE is what a plan is about
+    assert cross - chooses <= _options(quick.plan_command)
+    # A rewrite always debates, and in a folder of its session. Its rounds have the name that a review has for them.
+    assert revise - chooses - {"--strategy", "--phase", "--rounds"} <= _options(quick.plan_command)
+    asks = {*load("ask").seats, "rounds", "effort"}
+    assert {f"--{name}" for name in asks} <= _options(quick.ask_command)
+
+
+def test_the_options_of_a_protocol_do_the_same_in_its_verb(tmp_path: Path, shop: Path) -> None:  # J1 J4
+    sat = reviews.script(tmp_path / "s", crosses.raised())
+    for words in (["--scope", "uncommitted"], ["--uncommitted"], ["--scope", "file:api/orders.py"], ["api/orders.py"]):
+        done = voices.cli("review", *words, *sat, "--again", "-q", cwd=shop)
+        assert done.returncode == 0 and "1 problem to fix (1 P1)" in done.stdout, (words, done.stderr)
+    done = voices.cli("review", "api/orders.py", "--scope", "uncommitted", *sat, cwd=shop)
+    assert done.returncode == 2 and "both say what to review" in done.stderr
+    done = voices.cli("review", *sat, "--intensity", "extensive", "--max-rounds", "2", "--again", cwd=shop)
+    assert "2 rounds, 900 s a call" in done.stderr
+    (shop / "PLAN.md").write_text("# Plan\n\nCharge first.\n")
+    for words, wrong in (
+        (["--synthesizer", "lint"], "--synthesizer needs --rewrite"),
+        (["--rewrite", "--critic", "lint"], "--critic is not for --rewrite"),
+    ):
+        done = voices.cli("plan", "PLAN.md", *words, cwd=shop)
+        assert done.returncode == 2 and wrong in done.stderr
+
+
+def test_many_findings_end_in_a_table(tmp_path: Path, shop: Path) -> None:
+    (shop / "many.py").write_text("".join(f"value_{n} = compute({n})\n" for n in range(1, 31)))
+    text = "The value is computed twice, once here and once more in the loop that follows it. " * 2
+    found = [reviews.raised(f"compute({n})", f"many.py:{n}", "P2", fix="") | {"text": text} for n in range(1, 31)]
+    words = ["review", "many.py", *reviews.script(tmp_path / "s", *found), "-q"]
+    for columns, marked in ((50, False), (80, False), (120, True)):
+        done = voices.cli(*words, cwd=shop, env={"COLUMNS": str(columns)})
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()
+        assert max(map(len, lines)) <= columns
+        table = [line for line in lines if re.match(r"  F\d+ +P2  many\.py:\d+ +The value", line)]
+        assert len(table) == 20 and all(line.endswith("found, valid") is marked for line in table)
+        assert sum(" | value_" in line and line.lstrip().startswith(">") for line in lines) == 10
+    [more] = [line for line in lines if line.startswith("  20 more, ")]
+    every = voices.cli(*more.partition("`rebut ")[2].partition("`")[0].split(), cwd=shop).stdout
+    assert sum(line.lstrip().startswith("> ") for line in every.splitlines()) == 30

@@ -81,9 +81,9 @@ def test_a_mistake_is_told_in_the_words_of_the_command(setup: Path, line: str) -
     ("line", "says"),
     [
         ("ask x? --wiht a,b", "no such option '--wiht'; did you mean --with?"),
-        ("ask x? --rounds 9", "no such option '--rounds'; did you mean --deep?"),
+        ("ask x? --max-rounds 9", "no such option '--max-rounds'; did you mean --rounds?"),
         ("duel x --max-rounds 9", "no such option '--max-rounds'; did you mean --rounds?"),
-        ("ask x? --judge a", "no such option '--judge'; did you mean --with?"),
+        ("ask x? --critic a", "no such option '--critic'; did you mean --with?"),
         ("ask x? --frobnicate", "no such option '--frobnicate'"),
         ("panel x? --lens a", "no such option '--lens'"),
         ("list --out x", "no such option '--out'"),

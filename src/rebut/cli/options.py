@@ -13,6 +13,7 @@ from rebut.cli.main_options import MAIN_OPTIONS
 
 if TYPE_CHECKING:
     from rebut.cli.gate_flags import Gating
+    from rebut.workspace.targets.target import Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -306,6 +307,71 @@ def gating_of(named: dict[str, Any], how: Mapping[str, Any], verb: str = "") -> 
 
 
 REVIEW_NAMES = ("fail_on", "on_inconclusive", "sarif", "github", "again", "apply_patch", "force", "apply_also")
+
+
+EFFORT = click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
+
+
+def target_options(f: F) -> F:
+    """What `cross` reviews."""
+    return with_options(
+        f,
+        click.option("--target", metavar="KIND", default="auto", help="auto, code, proposal or mixed. [auto]"),
+        click.option("--scope", metavar="SCOPE", default="", help=f"{SCOPES}. [uncommitted]"),
+        scope_options,
+        click.option(
+            "--artifact-file", type=PATH, metavar="FILE", default="", help="The file with the text to review."
+        ),
+        click.option("--context-file", type=PATH, metavar="FILE", default="", help="The file with the last message."),
+        click.option(
+            "--from-transcript", is_flag=True, help="Review the last answer of your coding agent in this folder."
+        ),
+    )
+
+
+def cross_options(f: F) -> F:
+    """Who reviews, and how."""
+    return with_options(
+        f,
+        click.option("--author", type=SPEC, help="The model that wrote it; it is not called. [the judge's, or you]"),
+        click.option("--critic", type=SPEC, help="The model that reviews it; not the author's model."),
+        click.option("--judge", type=SPEC, help="The model that judges the findings. [the author's]"),
+        click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: sets rounds and time limits."),
+        click.option("--max-rounds", "rounds", type=int, metavar="1–5", help="Maximum number of rounds. [1, 3 or 5]"),
+        click.option("--mode", metavar="MODE", help="auto: the judge decides; manual: you decide. [auto]"),
+        click.option("--backend-timeout-seconds", type=float, metavar="S", help="Same as --timeout. [180, 600 or 900]"),
+        click.option(
+            "--skip-materialize-opposite", is_flag=True, help="After choice B, do not write the final artifact."
+        ),
+        EFFORT,
+        click.option("--state-dir", type=PATH, metavar="DIR", help="The parent of the session folders. [in .git]"),
+    )
+
+
+def call_limit(named: dict[str, Any]) -> None:
+    """Take the other name of --timeout out of a command's values."""
+    seconds = named.pop("backend_timeout_seconds")
+    if seconds is None:
+        return
+    if named.get("timeout") is not None:
+        raise click.UsageError("--timeout and --backend-timeout-seconds are the same; give one")
+    within("timeout", seconds, "--backend-timeout-seconds")
+    named["timeout"] = seconds
+
+
+def wanted_by(content: str, named: dict[str, Any]) -> Wanted:
+    """Take the options of `target_options` out of a command's values."""
+    from rebut.cli.shorthand import everything, waiting
+    from rebut.workspace.targets.target import Wanted
+
+    scope = given_scope(named)
+    texts = {name: named.pop(name) for name in ("artifact_file", "context_file", "from_transcript")}
+    stdin = ""
+    if content == "-":
+        content, stdin = "", everything()
+    elif not (content or texts["artifact_file"]) and (not scope or named["target"] == "mixed"):
+        stdin = waiting()
+    return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)
 
 
 def scope_options(f: F) -> F:

@@ -13,7 +13,9 @@ from rebut.workspace.diff import line_counts
 from rebut.workspace.targets.target import Target
 
 MOST_BLOCKS = 10
-"""Findings that are shown with their code; further ones get one line each."""
+"""Findings that are shown with their code; further ones are in a table."""
+WIDE = 110
+"""Columns in which the table has space for what the citation and the judge say."""
 AROUND = 2
 """Lines of code before and after those that a finding cites."""
 MOST_LINES = 8
@@ -42,11 +44,12 @@ def ending(
     rows = [*hanging(f"  {undecided}", width, 4), ""] if undecided else []
     for line in absent_citations(target):
         rows += [*hanging(f"  absent  {line}", width, 10), ""]
-    for finding in blocks[:MOST_BLOCKS]:
+    most = len(blocks) if everything else MOST_BLOCKS
+    for finding in blocks[:most]:
         rows += [*block(finding, target, width), ""]
-    for finding in blocks[MOST_BLOCKS:]:
-        rows += hanging(_line(finding), width, 6)
-    rows += [""] if len(blocks) > MOST_BLOCKS else []
+    if rest := blocks[most:]:
+        rows += hanging(f"  {len(rest)} more, with their code in `rebut show {short or 'ID'} --all`:", width, 4)
+        rows += [*table(rest, width), ""]
     rows += hanging(f"  {summary(outcome, target)}", width, 4)
     for note in _notes(outcome, told):
         rows += labelled("note", note, width)
@@ -137,8 +140,20 @@ def _status(f: ReviewFinding) -> Iterable[str]:
         yield f.hidden
 
 
-def _line(f: ReviewFinding) -> str:
-    return f"  {f.place or 'no place'}  {f.severity}  {squeeze(f.text)} ({', '.join(_status(f))})"
+def table(findings: Sequence[ReviewFinding], width: int) -> list[str]:
+    """A line for each of many findings: id, severity, place and what is wrong; where there is space, its mark, too."""
+    wide = width >= WIDE
+    marks = [", ".join([*_status(f)][1:]) if wide else "" for f in findings]
+    first = [max(map(len, column)) for column in ([f.id for f in findings], [f.place for f in findings])]
+    last = max(map(len, marks))
+    place = min(first[1], max(16, width // 3))
+    space = width - 2 - first[0] - 2 - 2 - 2 - place - 2 - (last + 2 if wide else 0) - 2
+    rows = []
+    for f, mark in zip(findings, marks, strict=True):
+        where = f.place if len(f.place) <= place else f"…{f.place[1 - place :]}"
+        said = cut(f.text, max(12, space))
+        rows.append(f"  {f.id:<{first[0]}}  {f.severity}  {where:<{place}}  {said:<{space if wide else 0}}  {mark}")
+    return [row.rstrip() for row in rows]
 
 
 # the code that a finding is about

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebut.cli.options import (
-    LEVEL,
+    EFFORT,
     PATH,
     PROTOCOL,
     SCOPES,
     SPEC,
     Many,
+    call_limit,
     common,
+    cross_options,
     gate_options,
     gating_of,
     given_scope,
@@ -22,8 +24,9 @@ from rebut.cli.options import (
     review_options,
     scope_options,
     shown,
+    target_options,
     topic_of,
-    within,
+    wanted_by,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--all-rounds", is_flag=True, help="Hold every round, even if no point is open any more. Only duel has this flag."
 )
-@click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
+@EFFORT
 @click.option("--model-proposer", metavar="MODEL", help="Replace the model in the proposer's spec.")
 @click.option("--model-challenger", metavar="MODEL", help="Replace the model in the challenger's spec.")
 @click.option("--state-dir", type=PATH, metavar="DIR", help="Write debate/last-debate.json to this folder.")
@@ -59,25 +62,11 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
 
 @click.command("cross", cls=Many)
 @click.argument("content", required=False, default="")
-@click.option("--target", metavar="KIND", default="auto", help="auto, code, proposal or mixed. [auto]")
-@click.option("--scope", metavar="SCOPE", default="", help=f"{SCOPES}. [uncommitted]")
-@scope_options
-@click.option("--artifact-file", type=PATH, metavar="FILE", default="", help="The file with the text to review.")
-@click.option("--context-file", type=PATH, metavar="FILE", default="", help="The file with the last message.")
-@click.option("--from-transcript", is_flag=True, help="Review the last answer of your coding agent in this folder.")
-@click.option("--author", type=SPEC, help="The model that wrote it; it is not called. [the judge's, or you]")
-@click.option("--critic", type=SPEC, help="The model that reviews it; not the author's model.")
-@click.option("--judge", type=SPEC, help="The model that judges the findings. [the author's]")
-@click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: sets rounds and time limits.")
-@click.option("--max-rounds", "rounds", type=int, metavar="1–5", help="Maximum number of rounds. [1, 3 or 5]")
-@click.option("--mode", metavar="MODE", help="auto: the judge decides; manual: you decide. [auto]")
-@click.option("--backend-timeout-seconds", type=float, metavar="S", help="Same as --timeout. [180, 600 or 900]")
-@click.option("--skip-materialize-opposite", is_flag=True, help="After choice B, do not write the final artifact.")
-@click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
-@click.option("--state-dir", type=PATH, metavar="DIR", help="The parent of the session folders. [in .git]")
+@target_options
+@cross_options
 @review_options
 @common
-def cross_command(content: str, backend_timeout_seconds: float | None, everything: bool, **named: Any) -> int:
+def cross_command(content: str, everything: bool, **named: Any) -> int:
     """A critic reviews a change or a proposal, a judge rules on its findings, and you (or the judge) decide.
 
     CONTENT is the text to review; - reads it from standard input. Without CONTENT, rebut reviews --artifact-file,
@@ -85,30 +74,12 @@ def cross_command(content: str, backend_timeout_seconds: float | None, everythin
     """
     from rebut.cli.launch import launch
 
-    wanted = _wanted(content, named)
-    if backend_timeout_seconds is not None:
-        if named.get("timeout") is not None:
-            raise click.UsageError("--timeout and --backend-timeout-seconds are the same; give one")
-        within("timeout", backend_timeout_seconds, "--backend-timeout-seconds")
-        named["timeout"] = backend_timeout_seconds
+    wanted = wanted_by(content, named)
+    call_limit(named)
     how = shown(named)
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
     gating = gating_of(named, how)
     return launch("cross", "", named, **how, wanted=wanted, everything=everything, gating=gating)
-
-
-def _wanted(content: str, named: dict[str, Any]) -> Any:
-    from rebut.cli.shorthand import everything, waiting
-    from rebut.workspace.targets.target import Wanted
-
-    scope = given_scope(named)
-    texts = {name: named.pop(name) for name in ("artifact_file", "context_file", "from_transcript")}
-    stdin = ""
-    if content == "-":
-        content, stdin = "", everything()
-    elif not (content or texts["artifact_file"]) and (not scope or named["target"] == "mixed"):
-        stdin = waiting()
-    return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)
 
 
 @click.command("revise", cls=Many)
@@ -126,7 +97,7 @@ def _wanted(content: str, named: dict[str, Any]) -> Any:
 @click.option("--baseline", is_flag=True, help="Also merge the first drafts, to compare (one more call).")
 @inconclusive_option
 @click.option("--show-names", is_flag=True, help="Show the authors each other's names. [hidden]")
-@click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
+@EFFORT
 @common
 def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named: Any) -> int:
     """Two authors write, critique each other and revise; then both texts are merged into one plan or one review.
@@ -164,7 +135,7 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
     "--max-rounds", "rounds", type=int, metavar="1–10", help="Maximum rounds, the first challenge included. [5]"
 )
 @click.option("--min-challengers", type=int, metavar="N", help="Challengers that must answer. [1]")
-@click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
+@EFFORT
 @common
 def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
     """One position against several expert challengers at once: ends in a consensus or a trade-off.

@@ -58,7 +58,7 @@ def test_bash_completes_commands_options_specs_words_and_sessions(workspace: Pat
     assert {"--proposer", "--plain", "--repeat", "--help"} <= completed("rebut duel --")
     assert completed("rebut duel x --judge hu") == {"human"}
     assert {"claude", "codex", "openai", "local", "caller"} <= completed("rebut duel x --proposer ")
-    assert completed("rebut export last --format ") == {"md", "json", "adr", "sarif", "github"}
+    assert completed("rebut export last --format ") == {"md", "json", "adr", "html", "sarif", "github"}
     assert completed("rebut config ") == {"path", "show"}
     assert completed("rebut duel x --context s") == set(), "bash itself goes on with files"
     seats = duels.seats(tmp_path)

@@ -1,11 +1,13 @@
-"""A person who judges or leads: the case in short, one key a decision, nothing that only models need (C1)."""
+"""People in a debate: the case in short, one key a decision, nothing that only models need (C1)."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import crosses
 import duels
 import panels
 import voices
@@ -117,3 +119,163 @@ def test_a_person_who_leads_a_panel_answers_each_objection_by_a_key(tmp_path: Pa
         ("B2", "reject", "not here"),
     ]
     assert answered.value["position"] == "Use Redis with a replica."
+
+
+# people who debate
+
+
+def answer_of(key: str) -> Any:
+    answered = voices.record().calls[key].answered
+    assert answered and answered.complaints == () and answered.family == "human"
+    return answered.value
+
+
+def test_a_person_proposes_in_a_duel_and_answers_each_point_by_a_letter_and_a_reason(
+    tmp_path: Path, workspace: Path
+) -> None:  # D1
+    seats = duels.seats(tmp_path)
+    words = ["duel", "Redis?", "--proposer", "human", "--challenger", seats["challenger"], "--judge", seats["judge"]]
+
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("Take a position. A challenger attacks it, then you answer.")
+        expect("Your position, in a few sentences (an answer is needed)")
+        type_("\rUse Redis.\r")
+        expect("What it rests on (one a line, at least one; an empty line ends the list)")
+        type_("\r")
+        expect("At least one is needed.")
+        type_('It is there already: src/session.py:3 "port = 6379"\rRedis is fast.\r\r')
+        expect("D1  P1, src/session.py:")
+        expect("(1 of 2)")
+        expect("[c] concede: it is right")
+        expect("c/d/t > ")
+        type_("c")
+        expect("concede: it is right: why? ")
+        type_("\r")
+        expect("An answer is needed.")
+        type_("src/session.py:4 shows it.\r")
+        expect("D1: concede")
+        expect("c/d/t > ")
+        type_("d")
+        expect("why? ")
+        type_("The port is bound to loopback.\r")
+        expect("Your position now (Enter: Use Redis.)")
+        type_("Use Redis with a replica.\r")
+
+    code, screen = seen(words, workspace, talk)
+    assert code == 0, screen
+    for word in ("JSON", "schema", "claims 1", "number or word"):
+        assert word not in screen
+    opened, defended = answer_of("r1/opening@proposer"), answer_of("r2/defense@proposer")
+    assert [c["evidence"] for c in opened["claims"]] == [[duels.cite("src/session.py:3", "port = 6379")], []]
+    assert [(one["id"], one["move"]) for one in defended["responses"]] == [("D1", "concede"), ("D2", "rebut")]
+    assert defended["responses"][0]["evidence"] == [duels.cite("src/session.py:4")]
+    assert defended["position"] == "Use Redis with a replica."
+
+
+def test_a_person_challenges_in_a_duel(tmp_path: Path, workspace: Path) -> None:  # D1
+    seats = duels.seats(tmp_path)
+    words = ["duel", "Redis?", "--proposer", seats["proposer"], "--challenger", "human", "--judge", seats["judge"]]
+
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("You challenge the proposer: Use Redis for user sessions.")
+        expect("C2  Redis is always faster. (cites nothing)")
+        expect("What is wrong or missing, the gravest first (one a line, at least one")
+        type_("?\r")
+        expect("You are the CHALLENGER")
+        for text, grave, about in (("No replica.", "1", "c"), ("The port is open.", "2", "s")):
+            type_(f"{text}\r")
+            expect("1/2/3 > ")
+            type_(grave)
+            expect("c/s/d/o > ")
+            type_(about)
+        type_("\r")
+        expect("What to do instead")
+        type_("Signed cookies.\r\r")
+        for field in ("correctness", "security", "working with it"):
+            expect(f"What you found about {field} (Enter: nothing found)")
+            type_("\r")
+        expect("Rule on each answer to your points.")
+        expect("answered: ")
+        expect("r/u/d/w > ")
+        type_("u")
+        expect("why? ")
+        type_("It says nothing about failover.\r")
+        expect("What is newly wrong with the position; none is fine")
+        type_("\r")
+
+    code, screen = seen(words, workspace, talk)
+    assert code == 0, screen
+    challenge, ruled = answer_of("r1/challenge@challenger"), answer_of("r2/follow-up@challenger")
+    assert [(f["text"], f["severity"], f["category"]) for f in challenge["flaws"]] == [
+        ("No replica.", "P1", "correctness"),
+        ("The port is open.", "P2", "security"),
+    ]
+    assert challenge["unsupported"] == ["C2"] and challenge["coverage"]["security"] == "nothing found"
+    assert [(one["id"], one["ruling"]) for one in ruled["rulings"]] == [("D2", "unresolved")] and ruled["flaws"] == []
+
+
+def test_a_person_reviews_a_change(tmp_path: Path) -> None:  # J1
+    shop = crosses.repository(tmp_path / "shop")
+    judge = duels.script(tmp_path / "judge.json", {"r1/judgement@judge": crosses.judgement("E")}, model="judge")
+
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("Say what is wrong with it.")
+        expect("  | +    charge(order)")
+        expect("What is wrong, the gravest first; cite it as path:line")
+        type_("It commits before it charges: api/orders.py:5\r")
+        expect("1/2/3 > ")
+        type_("1")
+        expect("c/s/r/p/m/t/o > ")
+        type_("c")
+        type_("\r")
+        expect("May it go on as it is?")
+        type_("n")
+
+    code, screen = seen(["review", "--author", judge, "--critic", "human", "--judge", judge], shop, talk)
+    assert code == 0 and "1 problem to fix (1 P1)" in screen, screen
+    assert answer_of("r1/critique@critic")["findings"][0]["evidence"] == [duels.cite("api/orders.py:5")]
+
+
+def test_a_person_on_a_panel_objects_and_rules_on_the_answer(tmp_path: Path, workspace: Path) -> None:  # H3
+    seats = panels.seats(tmp_path / "seats", panels.consensus())
+    words = ["panel", "Redis?", "--lead", seats["lead"], "--judge", seats["judge"], "--challenger", "human"]
+    words += [word for spec in seats["challenger"][1:] for word in ("--challenger", spec)]
+
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("You look at it as Architect: ")
+        expect("What you examined, and what you found (one a line, at least one")
+        type_("The deployment has one node.\r")
+        expect("> ")
+        type_("1")
+        type_("\r")
+        expect("Your objections; none is fine")
+        type_("One node is a single point of failure: src/session.py:3\r")
+        expect("1/2/3 > ")
+        type_("1")
+        expect("c/d/s/l/o/m/u/x > ")
+        type_("d")
+        type_("\r")
+        expect("Your view in a sentence")
+        type_("It fails over slowly.\r")
+        expect("Do you accept the position?")
+        type_("d")
+        expect("How grave is your gravest objection?")
+        type_("1")
+        expect("Rule on each answer to your points.")
+        expect("answered: ")
+        expect("a/m/e > ")
+        type_("a")
+        expect("why? ")
+        type_("The replica settles it: src/session.py:3\r")
+        expect("What is newly wrong; none is fine")
+        type_("\r")
+        expect("Your view now")
+        type_("I accept.\r")
+        expect("And the position as a whole?")
+        type_("a")
+
+    code, screen = seen(words, workspace, talk)
+    assert code in (0, 3), screen
+    challenge = answer_of("r1/challenge@challenger.1")
+    assert challenge["examined"][0]["found"] == challenge["examined"][0]["what"] == "The deployment has one node."
+    assert challenge["points"][0]["strength"] == "strong" and challenge["verdict"] == "disagree"

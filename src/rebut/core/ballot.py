@@ -38,11 +38,20 @@ class Remark:
     """A text, which may be left to what is usual."""
 
     name: str
+    """The field of the form; `a.b` is the field b of its part a."""
     ask: str
     usual: Mapping[str, str] = field(default_factory=dict)
     """Key of the first decision → the text that an empty line stands for; the empty key is for every other."""
     many: str | None = None
     """For a list with an entry per line: the field of an entry that has the text; empty if the text is the entry."""
+    each: tuple[KeyChoice, ...] = ()
+    """What is decided about every entry of a list."""
+    cites: str = ""
+    """The field of an entry that gets the places which its text cites; empty if there is none."""
+    also: str = ""
+    """Another field of an entry that gets the same text."""
+    least: int = 0
+    """How many entries a list needs."""
 
 
 @frozen
@@ -71,6 +80,10 @@ class Rulings:
     reason: str = "reason"
     """… and of the reason."""
     noun: str = "finding"
+    argued: bool = False
+    """Whether every ruling needs a reason: where a person debates, the reason is what counts."""
+    cites: str = ""
+    """The name of the places that the reason cites; empty if there is none."""
 
 
 @frozen
@@ -88,6 +101,8 @@ class Ballot:
     """The field of a reason that the person may give before the first decision, where a key alone ends the form."""
     table: tuple[tuple[str, ...], ...] = ()
     """Shown below the case, its header first."""
+    text: str = ""
+    """What it is about, such as a diff: shown below the case, line by line; of a long one the beginning."""
     rest: Mapping[str, Json] = field(default_factory=dict)
     """The fields of the form that a person is not asked for."""
 

@@ -10,7 +10,13 @@ from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.json_value import Json
 
 EVERYTHING, REASON, EDIT = "?", "w", "e"
+TYPING = (
+    "Where you type a text: ? shows everything, :e opens your editor. A place in it, such as src/app.py:12, is looked "
+    "up. Ctrl-D stops here; only this answer is lost."
+)
 SEVERITIES = (Option("1", "P1", "P1"), Option("2", "P2", "P2"), Option("3", "P3", "P3"))
+MOST_LINES = 60
+"""Lines of a text that are shown without being asked for."""
 ENTER = ("", "\r", "\n")
 TIED = "\u00a0"
 """Between words that stay on one line."""
@@ -53,11 +59,20 @@ class Decisions:
             picked[ballot.aside] = self._reason
         if ballot.rulings:
             picked[ballot.rulings.name] = [self._ruled[row.id] for row in ballot.rulings.rows if row.id in self._ruled]
-        return {**ballot.rest, **picked}
+        return _nested({**ballot.rest, **picked})
 
     def _show(self) -> None:
         for paragraph in self._ballot.case:
             self._paragraph(paragraph)
+        if self._ballot.text:
+            lines = plain(self._ballot.text).splitlines()
+            shown = [f"  | {line}" for line in lines[:MOST_LINES]]
+            more = len(lines) - MOST_LINES
+            shown += [f"  | … {more} more lines: type {EVERYTHING} to see all of it"] if more > 0 else []
+            self._write("\n" + "\n".join(shown) + "\n")
+        if self._ballot.remarks_first or (self._ballot.rulings and self._ballot.rulings.argued):
+            self._write("\n")
+            self._paragraph(TYPING)
         if self._ballot.table:
             self._write("\n" + drawn([[plain(cell) for cell in row] for row in self._ballot.table], columns()) + "\n")
         self._write("\n")
@@ -65,7 +80,13 @@ class Decisions:
     def _paragraph(self, text: str, indent: str = "  ") -> None:
         for line in plain(text).splitlines() or [""]:
             lead = indent + " " * (len(line) - len(line.lstrip(" ")))
-            rows = textwrap.wrap(line.strip(), columns() - 2, initial_indent=lead, subsequent_indent=f"{lead}  ")
+            rows = textwrap.wrap(
+                line.strip(),
+                columns() - 2,
+                initial_indent=lead,
+                subsequent_indent=f"{lead}  ",
+                break_on_hyphens=False,
+            )
             self._write("\n".join(rows or [""]).replace(TIED, " ") + "\n")
 
     # one key each
@@ -104,10 +125,11 @@ class Decisions:
         """Every row on which the person must rule, one after the other."""
         left = [row for row in rulings.rows if not row.stands]
         for number, row in enumerate(left, 1):
-            more = f" ({number} of {len(left)}; a capital letter is for all that follow, too)" if len(left) > 1 else ""
+            all_of_them = "" if rulings.argued else "; a capital letter is for all that follow, too"
+            more = f" ({number} of {len(left)}{all_of_them})" if len(left) > 1 else ""
             pressed = await self._rule(rulings, row, more)
             option = _chosen(rulings.options, pressed)
-            if pressed.isupper() and option:
+            if pressed.isupper() and option and not rulings.argued:
                 for one in left[number:]:
                     self._enter(rulings, one, option.value, one.severity, "")
                 return
@@ -136,7 +158,10 @@ class Decisions:
         if option.key == EDIT:
             value = rulings.options[0].value
             severity = str((await self._severity()).value)
-        why = "" if option == rulings.options[0] else await self._line("  reason (Enter for none): ")
+        if rulings.argued:
+            why = await self._text(f"  {option.words}: why? ")
+        else:
+            why = "" if option == rulings.options[0] else await self._line("  reason (Enter for none): ")
         self._enter(rulings, row, value, severity, why.strip())
         return pressed
 
@@ -149,6 +174,7 @@ class Decisions:
 
     def _enter(self, rulings: Rulings, row: Listed, value: Json, severity: str, why: str) -> None:
         made: dict[str, Json] = {"id": row.id, rulings.ruling: value, rulings.reason: why}
+        made |= {rulings.cites: _cited(why)} if rulings.cites else {}
         self._ruled[row.id] = made | ({rulings.severity: severity} if rulings.severity else {})
         self._write(f"  {row.id}: {plain(str(value))}{f', {severity}' if severity else ''}\n")
 
@@ -165,11 +191,40 @@ class Decisions:
     async def _lines(self, remark: Remark) -> Json:
         """A list: an entry for each line, up to an empty one."""
         self._write("\n")
-        self._paragraph(f"{remark.ask} (one a line; an empty line ends the list)")
+        needed = ", at least one" if remark.least else ""
+        self._paragraph(f"{remark.ask} (one a line{needed}; an empty line ends the list)")
         out = list[Json]()
-        while said := (await self._line("  > ")).strip():
-            out.append({remark.many: said} if remark.many else said)
-        return out
+        while True:
+            said = (await self._line("  > ")).strip()
+            if said == EVERYTHING:
+                self._write(f"\n{self._everything}\n\n")
+            elif said:
+                out.append(await self._entry(remark, said) if remark.many else said)
+            elif len(out) >= remark.least:
+                return out
+            else:
+                self._write("  At least one is needed.\n")
+
+    async def _entry(self, remark: Remark, said: str) -> Json:
+        entry: dict[str, Json] = {str(remark.many): said}
+        if remark.also:
+            entry[remark.also] = said
+        if remark.cites:
+            entry[remark.cites] = _cited(said)
+        for pick in remark.each:
+            entry[pick.name] = (await self._pick(pick, first=False)).value
+        return entry
+
+    async def _text(self, question: str) -> str:
+        """A text that is needed."""
+        while True:
+            said = (await self._line(question)).strip()
+            if said == EVERYTHING:
+                self._write(f"\n{self._everything}\n\n")
+            elif said:
+                return said
+            else:
+                self._write("  An answer is needed.\n")
 
     async def _remark(self, remark: Remark, first: str) -> Json:
         if remark.many is not None:
@@ -178,11 +233,11 @@ class Decisions:
         offer = f"Enter: {usual}" if usual else "an answer is needed"
         self._write("\n")
         self._paragraph(f"{remark.ask} ({offer})")
-        while True:
-            said = (await self._line("  > ")).strip() or usual
-            if said:
-                return said
-            self._write("  An answer is needed.\n")
+        if not usual:
+            return await self._text("  > ")
+        while (said := (await self._line("  > ")).strip()) == EVERYTHING:
+            self._write(f"\n{self._everything}\n\n")
+        return said or usual
 
 
 def _named(options: Sequence[Option]) -> list[str]:
@@ -196,3 +251,25 @@ def _side_by_side(*parts: str) -> str:
 
 def _chosen(options: Sequence[Option], pressed: str) -> Option | None:
     return next((one for one in options if pressed and one.key.lower() == pressed.lower()), None)
+
+
+def _cited(text: str) -> list[Json]:
+    """The places that a person's text cites, with the words that it quotes."""
+    from rebut.core.citation_syntax import find
+
+    places: list[Json] = [{"place": one.citation.place, "quote": one.citation.quote} for one in find(text)]
+    return places
+
+
+def _nested(fields: dict[str, Json]) -> dict[str, Json]:
+    """The fields of a form: those of its parts are put into these."""
+    out: dict[str, Json] = {}
+    for name, value in fields.items():
+        part, dot, inner = name.partition(".")
+        if dot:
+            within = out.setdefault(part, {})
+            assert isinstance(within, dict)
+            within[inner] = value
+        else:
+            out[name] = value
+    return out

@@ -34,7 +34,9 @@ async def contest(debate: Debate, state: AskState) -> Outcome:
     compared = state.compared
     assert compared is not None
     duel_state = DuelState(own_answer=state.answers["challenger"])
-    duel_state.turns = [Turn(1, "proposer", state.answers["proposer"], state.first["proposer"])]
+    duel_state.turns = [
+        Turn(1, "proposer", state.answers["proposer"], state.first["proposer"], state.first["proposer"])
+    ]
     ended = await duel(debate, duel_state)
     first: Json = {"same": False, "reason": compared.reason, "answers": dict[str, Json](state.first)}
     worth = _worth(ended, compared.first, compared.second, debate)

@@ -19,7 +19,7 @@ from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
 from rebut.protocols.ask import ballot, ending, one_sided, prompts
 from rebut.protocols.ask.forms import Comparison
 from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, title
-from rebut.protocols.duel import render, reply_checks
+from rebut.protocols.duel import ballot as duel_ballot, render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.prompts import EVIDENCE_RULE
 from rebut.protocols.duel.reply_checks import MOVES, RULINGS
@@ -47,7 +47,8 @@ async def run(debate: Debate) -> Outcome:
 async def answer(debate: Debate, state: AskState) -> Failure | None:
     """Both blind answers; the failure if there is only one. Raises `Aborted` if there is none."""
     prompt = fill(prompts.ANSWER, **prompt_head(debate, EVIDENCE_RULE))
-    asks = [Ask(debate.seat(role), prompt, Opening, reply_checks.opening) for role in PARTIES]
+    shown = Material(ballot=duel_ballot.of_opening(debate.topic, "Answer it. Another model answers it, too."))
+    asks = [Ask(debate.seat(role), prompt, Opening, reply_checks.opening, material=shown) for role in PARTIES]
     try:
         answers = await debate.ask_all("answer", asks)
     except TooFewReplies as error:
@@ -127,7 +128,9 @@ def _challenge(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp
         case=r.quote("the other answer", state.answers[other]),
         own=r.quote("your own answer", state.answers[seat]),
     )
-    return Ask(who, prompt, Challenge, reply_checks.challenge(against(r.ledger, other), other))
+    claims = [c for c in r.ledger.claims if c.by == other]
+    shown = Material(ballot=duel_ballot.of_challenge(r.topic, state.first[other], claims, "the other answer"))
+    return Ask(who, prompt, Challenge, reply_checks.challenge(against(r.ledger, other), other), material=shown)
 
 
 def _follow_up(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp]:
@@ -141,7 +144,9 @@ def _follow_up(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp
         points=r.quote("the points at issue", render.points(mine, _named(seat), quoted_since=r.n - 1)),
         open=", ".join(p.id for p in mine.open) or "none",
     )
-    return Ask(who, prompt, FollowUp, reply_checks.follow_up(mine, seat))
+    now = state.now.get(other) or state.first[other]
+    shown = Material(ballot=duel_ballot.of_follow_up(r.topic, now, mine.open, mine))
+    return Ask(who, prompt, FollowUp, reply_checks.follow_up(mine, seat), material=shown)
 
 
 async def defend(r: Round, state: AskState) -> list[str]:
@@ -178,7 +183,9 @@ def _defense(r: Round, state: AskState, seat: str) -> Ask[Defense]:
         open=", ".join(p.id for p in mine.open) or "none",
         other=r.quote("the other answer", state.now.get(other) or state.answers[other]),
     )
-    return Ask(r.seat(seat), prompt, Defense, reply_checks.defense(mine, seat))
+    now = state.now.get(seat) or state.first[seat]
+    shown = Material(ballot=duel_ballot.of_defense(r.topic, now, mine.open))
+    return Ask(r.seat(seat), prompt, Defense, reply_checks.defense(mine, seat), material=shown)
 
 
 def _case(r: Round, state: AskState, seat: str, of: str) -> str:

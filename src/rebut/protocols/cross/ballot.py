@@ -1,4 +1,4 @@
-"""The ballot of a person who judges a review or decides in it: every finding, and the choices A to E."""
+"""The ballots of people in a review: of its critic, of its judge, and of the one who decides by A to E."""
 
 from __future__ import annotations
 
@@ -47,3 +47,51 @@ def _rulings(findings: Sequence[ReviewFinding], *, judged: bool) -> Rulings:
         for f in findings
     )
     return Rulings("findings", rows, (ACCEPT, REJECT), severity="severity")
+
+
+SEVERITY = KeyChoice(
+    "severity",
+    "How grave is it?",
+    (Option("1", "P1", "must not ship"), Option("2", "P2", "fix before merging"), Option("3", "P3", "minor")),
+)
+CATEGORY = KeyChoice(
+    "category",
+    "What is it about?",
+    tuple(
+        Option(word[0], word, word)
+        for word in ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
+    ),
+)
+STATES = (
+    Option("f", "fixed", "fixed"),
+    Option("s", "still there", "still there"),
+    Option("w", "withdrawn", "withdrawn: it was no problem"),
+    Option("n", "not checked", "not checked"),
+)
+AGREES = KeyChoice(
+    "agrees",
+    "May it go on as it is?",
+    (Option("y", True, "yes: no P1 or P2 speaks against it"), Option("n", False, "no")),
+)
+
+
+def of_critic(where: str, text: str, earlier: Sequence[ReviewFinding]) -> Ballot:
+    """What is wrong with it; in later rounds first what became of each earlier finding."""
+    rows = tuple(Listed(f.id, f"{f.id}  {f.severity}  {f.place}", squeeze(f.text)) for f in earlier)
+    return Ballot(
+        case=(where, "Say what is wrong with it."),
+        text=text,
+        picks=(AGREES,),
+        rulings=Rulings("earlier", rows, STATES, "state") if rows else None,
+        remarks=(
+            Remark(
+                "findings",
+                "What is wrong, the gravest first; cite it as path:line",
+                many="text",
+                each=(SEVERITY, CATEGORY),
+                cites="evidence",
+            ),
+        ),
+        remarks_first=True,
+        rest={"agreements": [], "suggestions": [], "need": []},
+    )

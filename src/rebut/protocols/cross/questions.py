@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rebut.core.errors import ParticipantFailed
-from rebut.core.text import counted, tokens
+from rebut.core.text import counted, squeeze, tokens
 from rebut.core.types import Changed, Material
 from rebut.domain import review_result
 from rebut.domain.ledger import Entry, Move, Slip
@@ -79,6 +79,8 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
     """All parts of the critique, in parallel."""
     target, version, critic = r.target, state.latest, r.seat("critic")
     changed = [p for p in r.ledger.points if not state.trusting and versions.differs(p, state.versions, r.n)]
+    earlier = [f for f in review_result.findings_of(r.ledger) if f.status not in weighing.OVER]
+    where = f"{squeeze(r.topic)}, round {r.n}"
     asks = list[Ask[Any]]()
     shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
     shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if r.ledger.points else ""}
@@ -88,13 +90,16 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
         for n, part in enumerate(parts, 1):
             shown = artifact(r, version, part, text=target.kind == "code")
             name = "" if len(parts) == 1 and target.kind == "code" else f"code{n if len(parts) > 1 else ''}"
-            material = Material(_changes(target, version, part), weighing.for_programs(r.ledger, True))
+            seen = version.patch or part.diff or "\n".join(c.after or "" for c in part.changes) or version.text
+            mine = ballot.of_critic(where, seen, earlier)
+            material = Material(_changes(target, version, part), weighing.for_programs(r.ledger, True), mine)
             prompt = fill(prompts.CODE, **shared, artifact=shown)
             asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":
         check = reply_checks.critique(r.ledger, changed, document(target, ProposalCritique))
         prompt = fill(prompts.PROPOSAL, **shared, artifact=_text(r, version))
-        asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else ""))
+        of_text = Material(ballot=ballot.of_critic(where, version.text, earlier))
+        asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else "", of_text))
     # Without any answer, the first round stays open for resume; a later one ends with what there is.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
 

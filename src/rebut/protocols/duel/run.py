@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.core.text import squeeze
+from rebut.core.types import Material
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Debate, Failure, Round
-from rebut.protocols.duel import ending, prompts, render, reply_checks
+from rebut.protocols.duel import ballot, ending, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening, Summary
 from rebut.protocols.duel.state import DuelState, Turn
 from rebut.protocols.shared import aborted, ended_by, prompt_head
@@ -32,7 +33,7 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
             break
         before = await background(r, state)
         opened = state.round(r.n)
-        case = opened[0] if opened else await (opening(r) if r.n == 1 else defense(r, before))
+        case = opened[0] if opened else await (opening(r) if r.n == 1 else defense(r, before, state.position))
         if isinstance(case, Failure):
             r.stop(ended_by(case, r.n))
             break
@@ -64,7 +65,10 @@ async def opening(r: Round) -> Turn:
     who = r.seat("proposer")
     prompt = fill(prompts.OPENING, **prompt_head(r, prompts.EVIDENCE_RULE))
     try:
-        answer = await r.ask(who, "opening", prompt, schema=Opening, check=reply_checks.opening)
+        shown = Material(
+            ballot=ballot.of_opening(r.topic, "Take a position. A challenger attacks it, then you answer.")
+        )
+        answer = await r.ask(who, "opening", prompt, schema=Opening, check=reply_checks.opening, material=shown)
     except ParticipantFailed as error:
         hint = "Without an opening there is nothing to debate. Resume when it can answer."
         if error.kind == "timeout":
@@ -72,7 +76,7 @@ async def opening(r: Round) -> Turn:
         raise aborted(r, who, "did not open", error, hint) from error
     form = answer.value
     new = await r.note("opening", claims(form, "proposer"))
-    return Turn(1, "proposer", render.opening(form, new), form.position)
+    return Turn(1, "proposer", render.opening(form, new), form.position, form.position)
 
 
 async def challenge(r: Round, case: Turn, own_answer: str = "") -> Turn | Failure:
@@ -81,7 +85,9 @@ async def challenge(r: Round, case: Turn, own_answer: str = "") -> Turn | Failur
     if own_answer:
         quoted += f"\n\n{prompts.OWN}\n\n{r.quote('your own answer', own_answer)}"
     prompt = fill(prompts.CHALLENGE, **prompt_head(r, prompts.EVIDENCE_RULE), case=quoted)
-    answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=reply_checks.challenge(r.ledger))
+    shown = Material(ballot=ballot.of_challenge(r.topic, case.quotable, r.ledger.claims))
+    check = reply_checks.challenge(r.ledger)
+    answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=check, material=shown)
     if isinstance(answer, Failure):
         return answer
     form = answer.value
@@ -90,10 +96,11 @@ async def challenge(r: Round, case: Turn, own_answer: str = "") -> Turn | Failur
     return Turn(r.n, "challenger", render.challenge(form, r.ledger), quotable)
 
 
-async def defense(r: Round, before: str) -> Turn | Failure:
+async def defense(r: Round, before: str, position: str) -> Turn | Failure:
     prompt = _later_prompt(r, prompts.DEFENSE, before)
     check = reply_checks.defense(r.ledger)
-    answer = await r.try_ask(r.seat("proposer"), "defense", prompt, schema=Defense, check=check)
+    shown = Material(ballot=ballot.of_defense(r.topic, position, r.ledger.open))
+    answer = await r.try_ask(r.seat("proposer"), "defense", prompt, schema=Defense, check=check, material=shown)
     if isinstance(answer, Failure):
         return answer
     form, entries = answer.value, list[Entry]()
@@ -104,13 +111,14 @@ async def defense(r: Round, before: str) -> Turn | Failure:
     entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
-    return Turn(r.n, "proposer", render.defense(form, r.ledger, r.n), quotable)
+    return Turn(r.n, "proposer", render.defense(form, r.ledger, r.n), quotable, form.position)
 
 
 async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     prompt = _later_prompt(r, prompts.FOLLOW_UP, before, case=r.quote("the proposer's defense", case.text))
     check = reply_checks.follow_up(r.ledger)
-    answer = await r.try_ask(r.seat("challenger"), "follow-up", prompt, schema=FollowUp, check=check)
+    shown = Material(ballot=ballot.of_follow_up(r.topic, case.position, r.ledger.open, r.ledger))
+    answer = await r.try_ask(r.seat("challenger"), "follow-up", prompt, schema=FollowUp, check=check, material=shown)
     if isinstance(answer, Failure):
         return answer
     form, entries = answer.value, list[Entry]()

@@ -17,6 +17,8 @@ class Turn:
     text: str
     quotable: str
     """The author's own words. A concession in a summary must be found in them, word for word."""
+    position: str = ""
+    """What the proposer is for, after this turn."""
 
 
 @dataclass
@@ -39,6 +41,11 @@ class DuelState:
 
     def round(self, n: int) -> list[Turn]:
         return [turn for turn in self.turns if turn.round == n]
+
+    @property
+    def position(self) -> str:
+        """The proposer's position as it is now."""
+        return next((turn.position for turn in reversed(self.turns) if turn.position), "")
 
     def size(self) -> int:
         """Tokens of all turns, which the closing call must read."""

@@ -1,12 +1,13 @@
-"""The ballots of a person who leads a panel: each objection is accepted, partly accepted or rejected by one key."""
+"""The ballots of people on a panel: of its lead, who answers each objection by one key, and of its challengers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.text import squeeze
-from rebut.domain.ledger import Point
+from rebut.domain.ledger import Ledger, Point
 
 OPTIONS = (
     Option("a", "accept", "accept"),
@@ -30,7 +31,7 @@ def of_opening(topic: str) -> Ballot:
         picks=(CONFIDENCE,),
         remarks=(
             Remark("position", "Your position"),
-            Remark("reasoning", "What it rests on; cite files as path:line", many="text"),
+            Remark("reasoning", "What it rests on; cite files as path:line", many="text", cites="evidence"),
             Remark("weaknesses", "Where it is weakest", many=""),
             Remark("assumptions", "What must be true for it to hold", many=""),
         ),
@@ -57,4 +58,93 @@ def _rulings(points: Sequence[Point], lens: Callable[[str], str]) -> Rulings:
         places = ", ".join(f"{e.place} {e.mark}" for e in p.evidence) or "cites nothing"
         who = " and ".join(lens(voice) for voice in p.voices)
         rows.append(Listed(p.id, f"{p.id}  {who}, {places}", squeeze(p.words(lens))))
-    return Rulings("responses", tuple(rows), OPTIONS, ruling="move", noun="point")
+    return Rulings("responses", tuple(rows), OPTIONS, ruling="move", noun="point", cites="evidence")
+
+
+# challengers
+
+STRENGTH = KeyChoice(
+    "strength",
+    "How grave is it?",
+    (
+        Option("1", "strong", "the position fails"),
+        Option("2", "moderate", "it must be fixed"),
+        Option("3", "minor", "a remark"),
+    ),
+)
+CATEGORY = KeyChoice(
+    "category",
+    "What is it about?",
+    tuple(
+        Option(key, word, word)
+        for key, word in (
+            *(("c", "correctness"), ("d", "design"), ("s", "security"), ("l", "scaling"), ("o", "operations")),
+            *(("m", "cost"), ("u", "usability"), ("x", "other")),
+        )
+    ),
+)
+VERDICT = KeyChoice(
+    "verdict",
+    "Do you accept the position?",
+    (
+        Option("a", "agree", "yes"),
+        Option("p", "partial", "in part"),
+        Option("d", "disagree", "no"),
+    ),
+)
+GRAVEST = KeyChoice("objection_strength", "How grave is your gravest objection?", STRENGTH.options)
+RULED = (
+    Option("a", "accept", "accept: it convinced me"),
+    Option("m", "maintain", "maintain"),
+    Option("e", "escalate", "escalate: it is graver than I said"),
+)
+ANSWER = KeyChoice(
+    "answer",
+    "And the position as a whole?",
+    (
+        Option("a", "accept", "accept it"),
+        Option("m", "maintain", "still object"),
+        Option("e", "escalate", "object more strongly"),
+    ),
+)
+
+
+def of_challenge(topic: str, lens: str, looks_for: Sequence[str], case: str) -> Ballot:
+    options = tuple(Option(str(n), angle, angle) for n, angle in enumerate(looks_for[:9], 1))
+    angles = (KeyChoice("angle", "Which of the things that you look for is it?", options),)
+    return Ballot(
+        case=(squeeze(topic), "", f"You look at it as {lens}: {'; '.join(looks_for)}.", "", f"The lead says: {case}"),
+        picks=(VERDICT, GRAVEST),
+        remarks=(
+            Remark(
+                "examined", "What you examined, and what you found", many="found", also="what", each=angles, least=1
+            ),
+            Remark("points", "Your objections; none is fine", many="text", each=(STRENGTH, CATEGORY), cites="evidence"),
+            Remark("summary", "Your view in a sentence"),
+        ),
+        remarks_first=True,
+        rest={"need": []},
+    )
+
+
+def of_rebuttal(
+    topic: str, position: str, points: Sequence[Point], lens: Callable[[str], str], ledger: Ledger
+) -> Ballot:
+    said = {m.point: squeeze(m.reason) for m in ledger.answers if m.reason}
+    rows = tuple(
+        replace(row, text=f"{row.text}\nanswered: {said[row.id]}") if row.id in said else row
+        for row in _rulings(points, lens).rows
+    )
+    return Ballot(
+        case=(squeeze(topic), "", f"The position is now: {squeeze(position)}", "Rule on each answer to your points."),
+        rulings=Rulings("rulings", rows, RULED, noun="point", argued=True, cites="evidence"),
+        picks=(ANSWER,),
+        remarks=(
+            Remark(
+                "points", "What is newly wrong; none is fine", many="text", each=(STRENGTH, CATEGORY), cites="evidence"
+            ),
+            Remark("summary", "Your view now, in a sentence"),
+        ),
+        remarks_first=True,
+        rest={"need": []},
+    )

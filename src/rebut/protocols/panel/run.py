@@ -147,6 +147,9 @@ async def challenge(r: Round, state: PanelState) -> None:
             with_persona(c, prompt),
             Challenge,
             reply_checks.challenge(r.ledger, personas.items(c.persona)),
+            material=Material(
+                ballot=ballot.of_challenge(r.topic, c.lens, personas.items(c.persona), squeeze(state.position.text))
+            ),
             refused=wrong.get(c.seat, ""),
         )
         for c in here
@@ -287,7 +290,8 @@ def _ask_rebuttal(r: Round, state: PanelState, c: Challenger, refused: str) -> A
         examine=prompts.EXAMINE if c.doubted and not mine else "",
     )
     check = reply_checks.rebuttal(r.ledger, c.seat)
-    return Ask(c.who, with_persona(c, prompt), Rebuttal, check, refused=refused)
+    shown = Material(ballot=ballot.of_rebuttal(r.topic, state.position.text, mine, state.lens_of, r.ledger))
+    return Ask(c.who, with_persona(c, prompt), Rebuttal, check, material=shown, refused=refused)
 
 
 def _rulings(

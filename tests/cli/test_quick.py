@@ -443,3 +443,28 @@ def test_many_findings_end_in_a_table(tmp_path: Path, shop: Path) -> None:
     [more] = [line for line in lines if line.startswith("  20 more, ")]
     every = voices.cli(*more.partition("`rebut ")[2].partition("`")[0].split(), cwd=shop).stdout
     assert sum(line.lstrip().startswith("> ") for line in every.splitlines()) == 30
+
+
+def test_the_screens_of_a_review_speak_of_a_review(tmp_path: Path, shop: Path) -> None:
+    sat = reviews.script(tmp_path / "s", crosses.raised())
+    done = voices.cli("review", *sat, cwd=shop)
+    assert done.stderr.startswith("\n  review uncommitted changes: 1 file")
+    assert "author" not in done.stderr and "confidence" not in done.stderr
+    [row] = voices.cli("list", cwd=shop).stdout.splitlines()
+    assert "  review  " in row and row.endswith("(1 problem to fix (1 P1))")
+
+
+def test_what_a_plan_cites_and_what_is_absent_is_said_once(tmp_path: Path, shop: Path) -> None:
+    (shop / "PLAN.md").write_text("# Plan\n\nSee docs/a.md and docs/b.md.\n\nCharge first.\n")
+    raised = crosses.raised("Say when.", "PLAN.md:5", evidence=[duels.cite("PLAN.md:5", "Charge first.")])
+    answers = {"r1/critique@critic": crosses.proposal(raised), "r1/judgement@judge": crosses.judgement()}
+    done = voices.cli("plan", "PLAN.md", "--with", company(tmp_path / "s", answers, 2), cwd=shop)
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout + done.stderr).count("docs/a.md") == 1
+    assert done.stdout.lstrip("\n").splitlines()[:2] == [
+        "  absent  docs/a.md (no such file)",
+        "  absent  docs/b.md (no such file)",
+    ]
+    assert "    > 5 | Charge first." in done.stdout
+    assert "3 problems to fix (1 P1, 2 absent citations)" in voices.cli("list", cwd=shop).stdout
+    assert voices.cli("check", "PLAN.md", cwd=shop).stdout.count("docs/a.md") == 1

@@ -44,6 +44,15 @@ def test_without_any_model_every_way_to_get_one_is_named(tmp_path: Path) -> None
         assert way in helps
 
 
+def test_without_a_terminal_the_help_fits_what_is_here(tmp_path: Path) -> None:
+    for env, helps in (
+        ({}, "Set OPENAI_API_KEY or ANTHROPIC_API_KEY"),
+        ({"OPENAI_API_KEY": "sk-abcdefgh"}, '[egress] allow = ["openai"]'),
+    ):
+        done = piped("ask", "Redis?", env=env, cwd=tmp_path)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 2 and helps in done.stderr
+
+
 @pytest.mark.parametrize(
     ("status", "message", "fixes", "then"),
     [

@@ -31,8 +31,8 @@ from rebut.core.errors import (
 from rebut.core.json_value import Json
 from rebut.domain.gate_policy import Wish, settled
 from rebut.domain.outcome import Outcome
-from rebut.domain.session_status import outcome_of
-from rebut.engine.plan import ASKED, Plan
+from rebut.domain.session_status import ASKED, outcome_of
+from rebut.engine.plan import Plan
 from rebut.engine.protocol import Protocol, load
 from rebut.record import sessions
 from rebut.record.record import Record

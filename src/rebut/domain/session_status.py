@@ -27,6 +27,16 @@ def is_review(record: Record) -> bool:
     return outcome is not None and outcome.review is not None
 
 
+ASKED = "asked"
+"""The fact with the flags and the command that a session was started with."""
+
+
+def asked_by(record: Record) -> str:
+    """The command that started a session, if it is not that of its protocol: `review` or `plan`."""
+    fact = record.facts.get(ASKED)
+    return str(fact.value.get("verb") or "") if fact and isinstance(fact.value, dict) else ""
+
+
 def headline_of(outcome: Outcome) -> str:
     """What follows the heading in a list: the answer to a question, the side that won, or the findings of a review."""
     if outcome.answers:

@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from rebut.workspace.targets.target import Target
 
 TOPIC_LIMIT = 100_000
-ASKED = "asked"
-"""The fact that holds `Plan.asked`."""
-
-
-def asked_by(record: Record) -> str:
-    """The command that started a session, if it is not that of its protocol: `review` or `plan`."""
-    fact = record.facts.get(ASKED)
-    return str(fact.value.get("verb") or "") if fact and isinstance(fact.value, dict) else ""
 
 
 DRAFTS = ("plan_*.md", "review*.md", "critique_of_*.md", "debate_log*.md")

@@ -22,8 +22,9 @@ from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door, slug
 from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import ASKED
 from rebut.engine.admission import admitted
-from rebut.engine.plan import ASKED, OWN_OUTPUT, Environment, Plan, opened, sound
+from rebut.engine.plan import OWN_OUTPUT, Environment, Plan, opened, sound
 from rebut.engine.protocol import FilesFolder, NewSession
 from rebut.engine.run import run
 from rebut.engine.runtime import runtime_of

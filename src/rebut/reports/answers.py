@@ -10,7 +10,7 @@ from rebut.domain.amounts import spent
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome
 from rebut.domain.side_by_side import GivenAnswer, SideBySide
-from rebut.reports.terminal import foot, hanging, labelled, point_line
+from rebut.reports.terminal import foot, hanging, labelled, point_line, shown_spec
 
 GAP = 4
 WIDEST = 160
@@ -68,7 +68,7 @@ def _how(outcome: Outcome, compared: SideBySide) -> str:
     chosen = compared.answers[compared.chosen - 1]
     rounds = f"after {counted(compared.rounds, 'round')} of debate" if compared.rounds else "after an incomplete round"
     by = f", by {outcome.verdict.by}" if outcome.verdict.by else ""
-    return f"Answer {compared.chosen} ({chosen.model}) was preferred {rounds}{by}."
+    return f"Answer {compared.chosen} ({shown_spec(chosen.model)}) was preferred {rounds}{by}."
 
 
 # both answers
@@ -89,7 +89,7 @@ def _beside(outcome: Outcome, compared: SideBySide, width: int) -> list[str]:
 
 def _block(number: int, one: GivenAnswer, compared: SideBySide, space: int) -> list[str]:
     mark = ", preferred" if compared.chosen == number else ""
-    rows = wrapped(f"ANSWER {number}{mark}: {one.model}", space, break_words=True)
+    rows = wrapped(f"ANSWER {number}{mark}: {shown_spec(one.model)}", space, break_words=True)
     rows += wrapped(one.first, space, break_words=True)
     if one.final:
         same = squeeze(one.final) == squeeze(one.first)
@@ -104,7 +104,7 @@ def _changed(ledger: Ledger, compared: SideBySide) -> list[str]:
     """What each author conceded."""
     agreed = {point.id for point in ledger.agreed}
     return [
-        f"{one.model} conceded {point_line(point)}"
+        f"{shown_spec(one.model)} conceded {point_line(point)}"
         for one in compared.answers
         for id in one.accepted
         if id in agreed and (point := ledger.point(id))

@@ -42,8 +42,8 @@ def ending(
     blocks = made.findings if everything else made.shown
     undecided = doubtful(outcome, target)
     rows = [*hanging(f"  {undecided}", width, 4), ""] if undecided else []
-    for line in absent_citations(target):
-        rows += [*hanging(f"  absent  {line}", width, 10), ""]
+    absent = [row for line in absent_citations(target) for row in hanging(f"  absent  {line}", width, 10)]
+    rows += [*absent, ""] if absent else []
     most = len(blocks) if everything else MOST_BLOCKS
     for finding in blocks[:most]:
         rows += [*block(finding, target, width), ""]
@@ -168,10 +168,13 @@ def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | Non
     texts = {c.path: c.after for c in target.changes if c.after is not None}
     if target.file:
         texts.setdefault(target.file, target.given or target.text)
-    text = texts.get(path)
+    start, text = int(first), texts.get(path)
+    if text is None and target.text and f.quote:  # the text under review, whose file has no name here
+        there = target.text.split("\n")[start - 1 : start]
+        text = target.text if there and f.quote.strip().split("\n")[0] in there[0] else None
     if text is None:
         return None
-    rows, start = text.split("\n"), int(first)
+    rows = text.split("\n")
     end = int(last) if last.isdecimal() else start
     return (rows, start, end) if 1 <= start <= end <= len(rows) else None
 

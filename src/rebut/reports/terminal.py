@@ -11,7 +11,7 @@ from rebut.domain.amounts import duration as duration, money as money, size as s
 from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import Outcome, Rewritten
-from rebut.domain.session_status import ledger_of
+from rebut.domain.session_status import asked_by, ledger_of
 from rebut.domain.user_notes import FACT
 from rebut.domain.worth import Worth, fate_of
 from rebut.record.events import Answered, Fact, Opened
@@ -36,17 +36,19 @@ GUTTER = "  | "
 def header(record: Record, *, width: int = 80) -> list[str]:
     """Which model has which seat, the limits and the session, before the first call."""
     opened = record.opened
-    rows = [f"{opened.protocol:<6} {cut(opened.topic, width - 10)}"]
-    notes = record.notes
+    verb, notes = asked_by(record), record.notes
+    rows = [f"{verb or opened.protocol:<6} {cut(opened.topic, width - 10)}"]
     if opened.forked_from:
         rows.append(f"{'fork of':<12} {opened.forked_from}")
     for row in opened.seats:
         seat = str(row["seat"])
+        if verb and (seat, row["spec"]) == ("author", "human"):  # the user, who is not asked
+            continue
         family = str(row.get("family") or "")
         mine = next((n for n in notes if n.startswith(f"the {seat} is ")), "")
         about = mine.partition(" is ")[2] if mine else _kind(family, str(row["spec"]))
         rows += hanging(f"{seat:<12} {shown_spec(str(row['spec'])):<20} {about}".rstrip(), width, 13)
-    if target := _target_line(record):
+    if not verb and (target := _target_line(record)):
         rows += hanging(f"{'target':<12} {target}", width, 13)
     if context := _context_line(record):
         rows += hanging(f"{'context':<12} {context}", width, 13)
@@ -54,6 +56,8 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     if (place := record.facts.get("folder")) and str(place.value).startswith(f"{opened.workspace}/"):
         rows += hanging(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
     rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
+    # Which citations of a plan are absent is the first that its review says.
+    notes = [n.partition("; absent: ")[0] if verb and n.startswith("what the text cites: ") else n for n in notes]
     rows += [line for n in notes if not n.startswith("the ") for line in hanging(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
 

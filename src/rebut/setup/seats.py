@@ -178,7 +178,7 @@ class SeatAssignment:
             f"{self._protocol.name} needs {article if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
             + (f", got {found}" if found else ""),
             how_to,
-            "" if found else GET_ONE if self._attended else UNATTENDED,
+            "" if found else self._unlisted() or GET_ONE,
         )
 
     # Models that are found. ---------------------------------------------------------------------------------------
@@ -273,16 +273,24 @@ class SeatAssignment:
             return
         if any(one.kind != "embedded" for one in self._available(found)):
             return
-        models = [one for one in self._available(self._find(self._config.allowed)) if one.kind != "embedded"]
+        models = self._here()
         if not models:
             return
         names = list(dict.fromkeys(one.name for one in models))
-        listed = ", ".join(f'"{name}"' for name in names)
         raise UsageError(
             f"there is no terminal to ask at, and no list says that {' or '.join(names)} may be used ({models[0].why})",
-            f"Add to your config (`rebut config path`):  [egress] allow = [{listed}]  "
-            "Or use static analysers and no model: --with lint,rules",
+            f"{_to_list(names)}  Or use static analysers and no model: --with lint,rules",
         )
+
+    def _here(self) -> list[FoundModel]:
+        """The models that could be used if the user were asked."""
+        found = self._find(self._config.allowed) if self._find else []
+        return [one for one in self._available(found) if one.kind != "embedded"]
+
+    def _unlisted(self) -> str:
+        """What to do if there are models that rebut may not choose by itself, since there is no terminal to ask at."""
+        names = [] if self._attended else list(dict.fromkeys(one.name for one in self._here()))
+        return f"{UNATTENDED} {_to_list(names)}" if names else ""
 
     def _choose_programs(
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]
@@ -385,7 +393,12 @@ UNLISTED = (
     "without a terminal, rebut itself chooses only the embedded model: list others in [egress] allow of your config, "
     "or name them"
 )
-UNATTENDED = "Without a terminal, rebut itself chooses only providers that [egress] allow of your config lists."
+UNATTENDED = "Without a terminal, rebut itself chooses only models that your config lists."
+
+
+def _to_list(names: Sequence[str]) -> str:
+    listed = ", ".join(f'"{name}"' for name in names)
+    return f"Add to your config (`rebut config path`):  [egress] allow = [{listed}]"
 
 
 def check_effort(effort: str) -> None:

@@ -66,7 +66,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     listed = [(f, m) for f, m in found if everything or m.mark in BAD]
     for f, m in listed[:MOST]:
         quote = f'  "{cut(f.citation.quote, 60)}"' if f.citation.quote else ""
-        note = f"now at {m.moved_to}" if m.moved_to else m.note
+        note = f"now at {m.moved_to}" if m.moved_to else m.note.removeprefix(f"{f.citation.place}: ")
         head = f"    {m.mark:<11} {f.citation.place}{quote}  (line {f.line})"
         beside = len(head) + len(note) + 3 <= width()
         below = "\n".join([folded(head, sys.stdout, 16), *wrapped(note, max(30, width() - 2), indent=" " * 16)])

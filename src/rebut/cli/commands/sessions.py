@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from rebut.cli.commands.show import folder_of, root
 from rebut.cli.options import SESSION, json_flag
+
+if TYPE_CHECKING:
+    from rebut.record.record import Record
 
 USUAL = 30
 """Sessions that are listed unless the user asks for more."""
@@ -31,11 +35,12 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
     rows = []
     for one in found[:most]:
         try:
-            status = session_status.status(sessions.load(one.folder), sessions.running(one.folder))
+            record = sessions.load(one.folder)
+            verb, status = session_status.asked_by(record), _status(record, sessions.running(one.folder))
         except RecordError as error:
-            status = f"unreadable: {error.message}"
+            verb, status = "", f"unreadable: {error.message}"
         row = {"id": one.id, "at": one.at, "protocol": one.opened.protocol, "topic": one.opened.topic, "status": status}
-        rows.append({**row, "workspace": one.opened.workspace, "forked_from": one.opened.forked_from})
+        rows.append({**row, "verb": verb, "workspace": one.opened.workspace, "forked_from": one.opened.forked_from})
     if as_json:
         say_json(rows)
         return 0
@@ -48,7 +53,7 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
     for row in rows:
         fork = f", fork of {row['forked_from'][:4]}" if row["forked_from"] else ""
         topic = " ".join(row["topic"].split())
-        line = f"{row['id']}  {row['at'][:16].replace('T', ' ')}  {row['protocol']:<8} "
+        line = f"{row['id']}  {row['at'][:16].replace('T', ' ')}  {row['verb'] or row['protocol']:<8} "
         rest = f"  ({row['status']}{fork})" + (f"  {row['workspace']}" if everywhere else "")
         space = max(20, width() - len(line) - len(rest))
         # A long line continues below, under the date.
@@ -57,6 +62,19 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
         which = f"{counted(len(older), 'older session is', 'older sessions are')} not listed"
         say(folded(f"{which}; --number {len(found)} lists them all", sys.stdout, 10))
     return 0
+
+
+def _status(record: Record, running: str) -> str:
+    """The status in a few words; of a review in those with which it ended."""
+    from rebut.ci.recorded_reviews import reviewed_target
+    from rebut.domain import session_status
+    from rebut.reports.review import headline
+
+    outcome = session_status.outcome_of(record)
+    if not (outcome and outcome.review and session_status.asked_by(record)):
+        return session_status.status(record, running)
+    said = headline(outcome, reviewed_target(record))
+    return said if outcome.conclusive and outcome.complete else f"not decided: {said}"
 
 
 @click.command("delete")

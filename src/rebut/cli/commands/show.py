@@ -66,13 +66,12 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pa
 def _outcome_rows(record: Record, folder: Path, everything: bool, width: int) -> list[str]:
     from rebut.ci.recorded_reviews import reviewed_target
     from rebut.domain import session_status
-    from rebut.engine.plan import asked_by
     from rebut.record import sessions
     from rebut.reports import review, terminal
 
     if outcome := session_status.outcome_of(record):
         outcome = _dismissed(record, outcome)  # the header shows the notes
-        if outcome.review and asked_by(record) in ("review", "plan"):
+        if outcome.review and session_status.asked_by(record):
             shown = review.ending(
                 outcome, target=reviewed_target(record), width=width, told=record.notes, everything=everything
             )

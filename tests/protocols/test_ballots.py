@@ -10,6 +10,7 @@ from typing import Any
 import crosses
 import duels
 import panels
+import revisions
 import voices
 from terminals import at_a_terminal
 from test_ask import said
@@ -279,3 +280,34 @@ def test_a_person_on_a_panel_objects_and_rules_on_the_answer(tmp_path: Path, wor
     challenge = answer_of("r1/challenge@challenger.1")
     assert challenge["examined"][0]["found"] == challenge["examined"][0]["what"] == "The deployment has one node."
     assert challenge["points"][0]["strength"] == "strong" and challenge["verdict"] == "disagree"
+
+
+def test_a_person_writes_a_plan_and_critiques_the_other(tmp_path: Path, workspace: Path) -> None:  # K3
+    sat = revisions.seats(tmp_path / "s", revisions.answers(1))
+    words = ["revise", "plan", "Keep sessions", "--author", "human", "--author", sat["author"][1]]
+
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("Write your plan. Another author writes one, too")
+        expect("Your plan, as Markdown with headings; :e opens your editor")
+        type_("# Plan: sign cookies\r")
+        expect("Critique the other author's document.")
+        expect("  | # Sessions")
+        expect("What is good in it")
+        type_("\r")
+        expect("What is wrong, missing or risky in it")
+        type_("No rollback.\r")
+        expect("c/s/m/n > ")
+        type_("m")
+        expect("h/m/l > ")
+        type_("h")
+        type_("\r")
+        expect("Where it is better than yours")
+        type_("\r")
+        expect("author.1: your turn")
+        type_("\x04")
+
+    code, screen = seen([*words, "--synthesizer", sat["synthesizer"], "--rounds", "1"], workspace, talk)
+    assert code == 4, screen
+    assert answer_of("r0/draft@author.1")["document"] == "# Plan: sign cookies"
+    [weakness] = answer_of("r1/critique@author.1")["weaknesses"]
+    assert (weakness["text"], weakness["impact"], weakness["severity"]) == ("No rollback.", "completeness", "high")

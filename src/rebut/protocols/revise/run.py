@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rebut.core.errors import Aborted, TooFewReplies, UsageError
 from rebut.core.text import inline
+from rebut.core.types import Material
 from rebut.domain.forms import cited
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Slip
 from rebut.domain.limits import is_clamped
@@ -15,7 +16,7 @@ from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
 from rebut.engine.protocol import Artifact
-from rebut.protocols.revise import ending, folders, log, prompts, render, reply_checks, sections, synthesis
+from rebut.protocols.revise import ballot, ending, folders, log, prompts, render, reply_checks, sections, synthesis
 from rebut.protocols.revise.ending import DISAGREEMENT, WEAKNESS
 from rebut.protocols.revise.forms import Critique, Draft, Objection, Revision
 from rebut.protocols.revise.prompts import Labels, fitted, shared
@@ -70,7 +71,8 @@ async def write_drafts(debate: Debate, state: ReviseState) -> None:
     found = [await existing_draft(r, state, n) for n in range(len(state.authors))]
     missing = [n for n, text in enumerate(found) if text is None]
     prompt = fill(prompts.DRAFT_PLAN if state.stage.name == "plan" else prompts.DRAFT_REVIEW, **shared(r))
-    asks = [Ask(state.authors[n], prompt, Draft, reply_checks.draft, max_output=LONG) for n in missing]
+    shown = Material(ballot=ballot.of_draft(r.topic, state.stage.name))
+    asks = [Ask(state.authors[n], prompt, Draft, reply_checks.draft, "", shown, LONG) for n in missing]
     state.versions = [[] for _ in state.authors]
     try:
         got = await ask_twice(r, "draft", asks, need=1 if len(missing) == len(state.authors) else 0)
@@ -193,7 +195,8 @@ async def exchange_critiques(r: Round, state: ReviseState, played: RoundSoFar) -
     asks = []
     for by, who in enumerate(state.authors):
         check = reply_checks.critique(before, who.seat, state.authors[1 - by].seat)
-        asks.append(Ask(who, _critique_prompt(r, state, by), Critique, check))
+        for_person = Material(ballot=ballot.of_critique(r.topic, state.latest(1 - by).text))
+        asks.append(Ask(who, _critique_prompt(r, state, by), Critique, check, material=for_person))
     for by, got in enumerate(await ask_twice(r, "critique", asks)):
         if isinstance(got, Failure):
             _note_failure(played, "critique", by, got)

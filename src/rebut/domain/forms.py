@@ -96,7 +96,7 @@ class Cite(Form):
         description="a file's path, a colon and its line or lines; or a commit, a section of the text, a URL, a "
         "benchmark, documented behaviour"
     )
-    quote: str = Field(default="", description="the words there, copied exactly; empty for none")
+    quote: Words = Field(default="", description="the words there, copied exactly; empty for none")
 
     def evidence(self) -> Evidence:
         return Evidence(self.place, self.quote)
@@ -114,11 +114,14 @@ ASKED: dict[str, Any] = {"x-asked": True}
 NO_ID = ("", "-", "–", "none", "null", "n/a", "na", "new", "no")
 
 
+def says_nothing(value: Any) -> bool:
+    """Models fill in a field that they cannot leave out with an empty value, or with a word for nothing."""
+    return value.strip().casefold() in NO_ID if isinstance(value, str) else not value
+
+
 def _id(value: Any) -> Any:
-    """Models fill in a field that they cannot leave out: a word for nothing, or a value that is no text, is nothing."""
-    if not isinstance(value, str):
-        return ""
-    return "" if value.strip().casefold() in NO_ID else value
+    """What is no text, or a word for nothing, is nothing."""
+    return value if isinstance(value, str) and not says_nothing(value) else ""
 
 
 SameAs = Annotated[
@@ -168,7 +171,8 @@ def _cites(value: Any) -> Any:
     if value is None:
         return []
     if isinstance(value, list):
-        return [{"place": item} if isinstance(item, str) else item for item in value if item]
+        cites = [{"place": item} if isinstance(item, str) else item for item in value if item]
+        return [cite for cite in cites if not isinstance(cite, dict) or isinstance(cite.get("place"), str)]
     return value
 
 
@@ -178,13 +182,30 @@ def _placed(cites: list[Cite]) -> list[Cite]:
 
 
 Cites = Annotated[list[Cite], BeforeValidator(_cites), AfterValidator(_placed)]
+
+
+def _listed(value: Any) -> Any:
+    """Models often give one text where a list was asked for."""
+    return [value] if isinstance(value, str) and value.strip() else value
+
+
 Need = Annotated[
     list[str],
+    BeforeValidator(_listed),
     Field(
         default_factory=no_items,
         description="what to read before you answer for good: path:10-40, path, grep:TEXT or tree:DIR",
     ),
 ]
+
+
+def entry_of(schema: type[Form], name: str) -> type[Form] | None:
+    """The form of the entries that a field holds, or of the field itself; None if it holds plain values."""
+    field = schema.model_fields.get(name)
+    for kind in (field.annotation, *get_args(field.annotation)) if field else ():
+        if isinstance(kind, type) and issubclass(kind, Form):
+            return kind
+    return None
 
 
 # How an element of an answer is shown in one line while the answer is being written.

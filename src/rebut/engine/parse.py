@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rebut.core.json_value import Json
 from rebut.core.text import clean
@@ -165,11 +165,17 @@ def _loaded(text: str) -> dict[str, object] | None:
 
 
 def _filled(found: dict[str, object], schema: type[T]) -> T:
-    """The form, filled in. Raises `_DoesNotFit`."""
+    """The form, filled in. An optional field that does not fit is left out. Raises `_DoesNotFit`."""
     from pydantic import ValidationError
 
+    given = _tidy(found)
     try:
-        value = schema.model_validate(_tidy(found))
+        try:
+            value = schema.model_validate(given)
+        except ValidationError as error:
+            if not all(_leave_out(given, schema, row["loc"]) for row in error.errors(include_url=False)):
+                raise
+            value = schema.model_validate(given)
     except ValidationError as error:
         raise _DoesNotFit(_explained(error)) from None
     except RecursionError:
@@ -178,6 +184,34 @@ def _filled(found: dict[str, object], schema: type[T]) -> T:
         # Such as a server's error message: where every field has a default, it would be a form without objections.
         raise _DoesNotFit("the reply has none of the fields that were asked for")
     return value
+
+
+def _leave_out(given: Any, schema: type[Form], path: Sequence[str | int]) -> bool:
+    """Take the field at `path` out of an object; False if it must not be missing.
+
+    A field that lists entries of its own, such as findings, may be missing only if it is empty: no entry is lost.
+    """
+    from rebut.domain.forms import entry_of, says_nothing
+
+    value: Any = given
+    form: type[Form] | None = schema
+    found: tuple[dict[str, Any], type[Form], str] | None = None
+    for part in path:
+        if isinstance(value, dict) and form and isinstance(part, str):
+            found = value, form, part
+            value, form = value.get(part), entry_of(form, part)
+        elif isinstance(value, list) and form and isinstance(part, int) and part < len(value):
+            found, value = None, value[part]
+        else:
+            break  # inside a plain value
+    if found is None:
+        return False
+    holder, owner, name = found
+    field = owner.model_fields.get(name)
+    if field is None or field.is_required() or (entry_of(owner, name) and not says_nothing(holder.get(name))):
+        return False
+    holder.pop(name, None)
+    return True
 
 
 # an object among other text, or one with syntax errors

@@ -93,6 +93,12 @@ def command(workspace: Path, *words: str, rounds: int = 3, **env: str) -> subpro
     return cli("revise", "plan", "T", *seats, *words, cwd=workspace, env=env)
 
 
+def test_a_limit_that_leaves_no_room_for_a_draft_is_named_with_its_flag(workspace: Path) -> None:  # C4 K12
+    done = command(workspace, "--max-calls", "1")
+    assert done.returncode == 3 and "Raise it with --max-calls." in done.stderr
+    assert done.stderr.count("neither author wrote a plan: the limit of 1 call leaves no room for this call\n") == 1
+
+
 @pytest.mark.parametrize("rounds", ["0", "4", "99"])
 def test_rounds_on_the_command_line_out_of_range_are_an_error(workspace: Path, rounds: str) -> None:  # K1, C4
     done = command(workspace, "--rounds", rounds)
@@ -113,6 +119,8 @@ def test_rounds_of_a_file_out_of_range_are_clamped_and_shown_twice(workspace: Pa
         (workspace.parent / "c.toml").write_text("[limits]\nrounds = 5\n")
         env = {"REBUT_CONFIG": str(workspace.parent / "c.toml")}
         notice = "limits.rounds of your config, for revise, = 5 is outside 1 to 3; 3 is used"
+    shown = command(workspace, "--dry-run", **env)
+    assert shown.returncode == 0 and notice in " ".join(shown.stdout.split()), "before anything is called"
     done = command(workspace, "--plain", **env)
     assert done.returncode == 0, done.stderr
     assert notice in done.stderr, "before the first call"

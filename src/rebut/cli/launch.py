@@ -20,6 +20,7 @@ from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, Rebu
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
+from rebut.domain.limits import is_clamped
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import headline_of
 from rebut.engine.plan import Plan, sound
@@ -226,7 +227,7 @@ async def egress(setup: Setup, plan: Plan) -> dict[str, Any]:
     planned = plan.protocol.calls(plan.settings) if plan.protocol.calls else {}
     text = len(door(plan.target.text).encode()) if plan.target else 0
     out: dict[str, Any] = {"topic_bytes": len(topic.encode()), "text_bytes": text, "files": files}
-    out |= {"not_sent": left_out, "providers": {}}
+    out |= {"not_sent": left_out, "notices": [note for note in plan.notes if is_clamped(note)], "providers": {}}
     for p in plan.seats:
         if p.seat in plan.protocol.silent:
             continue
@@ -290,6 +291,7 @@ def egress_rows(shown: Mapping[str, Any]) -> list[str]:
     if expected := shown["expected"]:
         by = f"from {counted(expected['by'], 'earlier call')} on this machine"
         out.append(f"  expected      up to about {roughly(expected['seconds'])}, estimated {by}")
+    out += [f"  note          {notice}" for notice in shown["notices"]]
     out.append("  on request    more files of this workspace, once per turn, if a model asks; never those not sent")
     return [*out, "  no model was called"]
 

@@ -167,7 +167,7 @@ class Debate:
             await self._runtime.sync()
             who = "; ".join(f"{f.who.seat} ({self.speaker(f.who)}): {f.kind}, {f.message}" for f in answers.failed)
             said = f"{step}: {len(answers.answered)} of {len(asks)} answered, {need} needed. {who}"
-            raise TooFewReplies(said, kinds=tuple(f.kind for f in answers.failed))
+            raise TooFewReplies(said, limit_hint(answers.failed), kinds=tuple(f.kind for f in answers.failed))
         return answers
 
     async def _gather(self, questions: Sequence[Question]) -> list[Answer[Any] | Failure]:
@@ -535,6 +535,11 @@ class Round(Debate):
         """Whether the user ended the rounds in this one, before this step of it began."""
         ended = settled(self._runtime.record)
         return ended is not None and ended.round == self.n and step not in ended.steps
+
+
+def limit_hint(failed: Sequence[Failure]) -> str:
+    """How to raise the limit that kept all of them from being asked; empty if one failed for another reason."""
+    return failed[0].hint if failed and all(one.kind == "budget" for one in failed) else ""
 
 
 def _answer(q: Question, got: Answered) -> Answer[Any]:

@@ -52,7 +52,9 @@ async def answer(debate: Debate, state: AskState) -> Failure | None:
     try:
         answers = await debate.ask_all("answer", asks)
     except TooFewReplies as error:
-        raise Aborted(f"no model answered: {error.message}", "Resume when one of them can answer.") from error
+        raise Aborted(
+            f"no model answered: {error.message}", error.hint or "Resume when one of them can answer."
+        ) from error
     for one in answers.answered:  # in seat order, which gives the claims their ids
         seat = one.who.seat
         new = await debate.note(f"answer.{seat}", claims(one.value, seat))

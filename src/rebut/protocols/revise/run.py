@@ -14,7 +14,7 @@ from rebut.domain.ledger import Claim, Entry, Ledger, Move, Slip
 from rebut.domain.limits import is_clamped
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import fill
-from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
+from rebut.engine.debate import Answer, Ask, Debate, Failure, Round, limit_hint
 from rebut.engine.protocol import Artifact
 from rebut.protocols.revise import ballot, ending, folders, log, prompts, render, reply_checks, sections, synthesis
 from rebut.protocols.revise.ending import DISAGREEMENT, WEAKNESS
@@ -77,10 +77,11 @@ async def write_drafts(debate: Debate, state: ReviseState) -> None:
     try:
         got = await ask_twice(r, "draft", asks, need=1 if len(missing) == len(state.authors) else 0)
     except TooFewReplies as error:
-        raise _aborted(state, error.message) from error
+        raise _aborted(state, error.message, error.hint) from error
     drafts = dict(zip(missing, got, strict=True))
     if all(isinstance(one, Failure) for one in got) and len(missing) == len(state.authors):
-        raise _aborted(state, "; ".join(describe(one) for one in got if isinstance(one, Failure)))
+        failed = [one for one in got if isinstance(one, Failure)]
+        raise _aborted(state, "; ".join(dict.fromkeys(map(describe, failed))), limit_hint(failed))
     for n, text in enumerate(found):
         name = state.files.version(n, 1)
         if text is not None:
@@ -138,11 +139,11 @@ async def _cited(r: Debate, state: ReviseState, author: int, text: str) -> tuple
     return await render.looked_up(r, f"draft@{seat}", seat, 0, sections.parts(text).document)
 
 
-def _aborted(state: ReviseState, why: str) -> Aborted:
+def _aborted(state: ReviseState, why: str, hint: str) -> Aborted:
     many = "neither author wrote" if len(state.authors) > 1 else "the author did not write"
     return Aborted(
         f"{many} a {state.stage.name}: {why}",
-        "Without a draft there is nothing to debate. Resume when they can answer.",
+        hint or "Without a draft there is nothing to debate. Resume when they can answer.",
     )
 
 

@@ -557,6 +557,16 @@ def test_at_a_deadline_what_was_found_is_told_and_it_can_go_on(shop: Path) -> No
     assert contract(outcome).findings[0].id == "F1"
 
 
+def test_at_a_deadline_what_the_judge_said_so_far_is_told(shop: Path) -> None:  # C17 J12
+    said = FOUND | {"r1/judgement@judge": crosses.judgement("D"), "r2/critique@critic": {"hang": True}}
+    sat = crosses.seats(shop.parent / "seats", said)
+    late = time_is_up("asked", "r2/critique@critic")
+    outcome = rebut.run("cross", target=Wanted(scope="uncommitted"), workspace=shop, **late, **sat)
+    assert outcome.exit_code == 5 and "Round 1: D: because of D" in outcome.final
+    assert "not asked" not in outcome.final and "nothing is left to do" not in outcome.final
+    assert "Ask the payments team." in outcome.final and "Resume the review: it is not over." in outcome.final
+
+
 def test_a_model_that_reviews_its_own_work_is_no_second_opinion(shop: Path) -> None:  # C2, C6
     said = FOUND | {"r1/judgement@judge": crosses.judgement()}
     critic = crosses.seats(shop.parent / "seats", said)["critic"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rebut.core.json_value import Json
 from rebut.core.text import counted, cut
@@ -156,7 +157,10 @@ def partial(debate: Debate) -> Outcome:
     """The result at a deadline: the findings and rulings so far."""
     state = CrossState([ArtifactVersion(1, debate.target.text)])
     state.rounds = len({k.partition("/")[0] for k in debate.answers if k.endswith("@judge")})
+    if isinstance(debate.state, CrossState):  # what the judge said in completed rounds
+        state.history, state.last = list(debate.state.history), debate.state.last
     made = result(debate, state, "minutes")
+    made = replace(made, next_actions=(*made.next_actions, "Resume the review: it is not over."))
     return Outcome(
         kind="partial",
         heading=f"NO DECISION YET, {of_rounds(state.rounds, debate.planned(debate.settings.rounds))}",

@@ -19,7 +19,7 @@ LOOKED = 4
 
 
 async def run(debate: Debate) -> Outcome:
-    state = CrossState([ArtifactVersion(1, debate.target.text)])
+    debate.state = state = CrossState([ArtifactVersion(1, debate.target.text)])
     state.trusting = await began_before(debate, LOOKED, "trusting")
     for r in debate.rounds(debate.settings.rounds):
         if cause := await one_round(r, state):

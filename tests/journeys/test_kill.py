@@ -102,6 +102,7 @@ def test_twenty_kills_at_random_moments_cost_at_most_the_calls_in_flight(tmp_pat
         while kills < KILLS:
             debates += 1
             shell, before = Shell(server, tmp_path / f"debate {debates}"), seen(log)
+            began = time.monotonic()
             process, killed = shell.duel(), 0
             while True:
                 # Not while Python starts, when there is nothing to lose yet; and mostly before the end is reached.
@@ -117,6 +118,9 @@ def test_twenty_kills_at_random_moments_cost_at_most_the_calls_in_flight(tmp_pat
             assert process.returncode == 0, shell.said.read_text()
             assert crashing.same(shell.full()) == expected
             check(shell, seen(log) - before, killed)
+            if not killed:  # the first run was slower, as it loaded or compiled what the later ones share
+                lasts = min(lasts, time.monotonic() - began)
+                first_call = min(first_call, lasts / 2)
     assert kills == KILLS
 
 

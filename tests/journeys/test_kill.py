@@ -215,18 +215,25 @@ def events(job: Job) -> list[Any]:
     return [line.event for line in load(crashing.session(Path(job.folder))).lines]
 
 
-def test_a_duel_that_is_killed_in_its_last_call_leaves_its_state_file(tmp_path: Path) -> None:  # D6 C3
-    folder, home, state = repository(tmp_path / "work"), tmp_path / "home", tmp_path / "state/debate/last-debate.json"
-    seats = duels.seats(tmp_path, {"verdict@judge": {"hang": True}})
+def killed_in_its_last_call(folder: Path, *more: str) -> tuple[Path, dict[str, str]]:
+    """The workspace of a duel whose process was killed while the judge was asked, and its environment."""
+    workspace, home = repository(folder / "work"), folder / "home"
+    seats = duels.seats(folder, {"verdict@judge": {"hang": True}})
     words = [word for role, spec in seats.items() for word in (f"--{role}", spec)]
     env = crashing.environment(REBUT_HOME=str(home))
-    command = [sys.executable, "-m", "rebut", "duel", crashing.TOPIC, *words, "--state-dir", str(tmp_path / "state")]
-    run = forkserver.Popen(command, cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-m", "rebut", "duel", crashing.TOPIC, *words, *more]
+    run = forkserver.Popen(command, cwd=workspace, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not any(b'"key":"verdict@judge"' in path.read_bytes() for path in home.glob("sessions/*/journal.jsonl")):
         assert run.poll() is None
         time.sleep(0.02)
     run.kill()
     run.wait()
+    return workspace, env
+
+
+def test_a_duel_that_is_killed_in_its_last_call_leaves_its_state_file(tmp_path: Path) -> None:  # D6 C3
+    state = tmp_path / "state/debate/last-debate.json"
+    folder, env = killed_in_its_last_call(tmp_path, "--state-dir", str(tmp_path / "state"))
     left = json.loads(state.read_text())
     assert (left["status"], left["verdict"], left["rounds_completed"]) == ("aborted", None, 2)
     turns = [(row["round"], row["role"]) for row in left["exchanges"]]
@@ -253,3 +260,17 @@ def test_the_next_debate_removes_the_folders_of_runs_that_were_killed(workspace:
 
 
 LEFT = ((4_000_000, 5), (os.getpid(), started(os.getpid())))
+
+
+def test_in_the_session_folder_the_state_file_is_written_by_the_run_that_ends(tmp_path: Path) -> None:  # D6 C3
+    folder, env = killed_in_its_last_call(tmp_path)
+    [session] = (tmp_path / "home/sessions").iterdir()
+    state = session / "debate/last-debate.json"
+    assert not state.exists(), "the journal has the turns, and nothing else reads this folder"
+    duels.seats(tmp_path)
+    done = forkserver.run(
+        [sys.executable, "-m", "rebut", "resume", "last", "--json"], cwd=folder, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    whole = json.loads(state.read_text())
+    assert (whole["status"], whole["session"], len(whole["exchanges"])) == ("completed", session.name, 4)

@@ -765,31 +765,35 @@ def test_ratings_open_questions_and_rigor_are_on_the_screen_and_in_json(tmp_path
     assert set(rows) == {"quality", "unresolved", "rigor"} and "Who pays?" in rows["unresolved"]
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_the_state_file_after_ctrl_c_is_aborted_and_completed_after_resume(tmp_path: Path, times: int) -> None:  # D6
+@pytest.mark.parametrize(("times", "chosen"), [(1, True), (2, True), (1, False), (2, False)])
+def test_the_state_file_after_ctrl_c_is_aborted_and_completed_after_resume(
+    tmp_path: Path, times: int, chosen: bool
+) -> None:  # D6
     seconds = 2 if times == 1 else 60
     waits = {"r2/defense@proposer": [{"json": duels.defense(2), "delay": seconds}, duels.defense(2)]}
     sat = words(tmp_path, waits)
-    process = voices.begin("duel", "Redis?", *sat, "--state-dir", str(tmp_path / "s"))
+    process = voices.begin("duel", "Redis?", *sat, *(("--state-dir", str(tmp_path / "s")) if chosen else ()))
     voices.wait_for(voices.on_record("asked", "r2/defense@proposer"), process)
     for _ in range(times):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
     assert process.wait(30) == 130
     process.communicate()
-    state = state_of(tmp_path / "s")
+    place = tmp_path / "s" if chosen else only_session()
+    state = state_of(place)
     assert (state["status"], state["verdict"]) == ("aborted", None)
     assert [e["role"] for e in state["exchanges"]][:2] == ["proposer", "challenger"]
     words(tmp_path)
     done = voices.cli("resume", "last")
     assert done.returncode == 0, done.stderr
-    assert state_of(tmp_path / "s")["status"] == "completed"
+    assert state_of(place)["status"] == "completed"
 
 
-def test_the_state_file_of_a_duel_without_a_verdict_is_aborted(tmp_path: Path) -> None:  # D6, C4
+@pytest.mark.parametrize("chosen", [True, False])
+def test_the_state_file_of_a_duel_without_a_verdict_is_aborted(tmp_path: Path, chosen: bool) -> None:  # D6, C4
     long = {"r1/challenge@challenger": duels.challenge(alternatives=["Redis it is. " * 5000])}
     sat = [*words(tmp_path, long, 1), "--rounds", "1", "--max-tokens", "27000"]
-    done = voices.cli("duel", "Redis?", *sat, "--state-dir", str(tmp_path / "s"))
+    done = voices.cli("duel", "Redis?", *sat, *(("--state-dir", str(tmp_path / "s")) if chosen else ()))
     assert done.returncode == 3 and "NO VERDICT" in done.stdout, done.stdout + done.stderr
-    state = state_of(tmp_path / "s")
+    state = state_of(tmp_path / "s" if chosen else only_session())
     assert (state["status"], state["verdict"]) == ("aborted", None)

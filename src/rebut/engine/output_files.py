@@ -32,10 +32,11 @@ async def write_files(runtime: Runtime, files: Sequence[Artifact]) -> tuple[list
 
 async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, list[str]]:
     root = runtime.root
-    top = repository(Path(runtime.record.opened.workspace))
     # The sessions are in a place of the user's choice: a home that is a repository may have a linked `.local`.
-    if not wanted.is_relative_to(root) and (link := link_below(top, wanted.parent)):
-        return wanted, [f"{wanted} was not written: {link} is a link, which may lead anywhere"]
+    if not wanted.is_relative_to(root):
+        top = repository(Path(runtime.record.opened.workspace))
+        if link := link_below(top, wanted.parent):
+            return wanted, [f"{wanted} was not written: {link} is a link, which may lead anywhere"]
     try:
         with folder_claims.alone(root, wanted.parent) if one.merge else nullcontext():
             related = folder_claims.holders(root, wanted.parent) if one.merge else []

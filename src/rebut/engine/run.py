@@ -59,7 +59,7 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
                 await _take_notes(runtime, steering, folder)
                 await asyncio.sleep(LOOK)
 
-    runtime.publish = publish
+    runtime.publish = publish if plan.protocol.artifacts else None
     runtime.working_time.start()
     await _take_notes(runtime, steering, folder)  # those that were left while no process ran the debate
     looking = asyncio.ensure_future(take_notes())

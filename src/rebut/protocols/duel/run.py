@@ -40,7 +40,7 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
         if not opened:
             state.turns.append(case)
         r.keep_for_closing(state.size())
-        await r.publish()  # a process that is killed during a call leaves the turns before it
+        await _publish(r)
         reply = await (challenge(r, case, state.own_answer) if r.n == 1 else follow_up(r, before, case))
         if isinstance(reply, Failure):
             state.unasked = reply.kind == "budget"
@@ -48,7 +48,7 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
             break
         state.turns.append(reply)
         r.keep_for_closing(state.size())
-        await r.publish()
+        await _publish(r)
     if state.own_answer and debate.settled and not state.complete_rounds():
         return ending.undebated(debate, state)
     if not state.turns:
@@ -56,6 +56,15 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
     if not state.complete_rounds():
         return ending.uncontested(debate, state)
     return await ending.verdict(debate, state)
+
+
+async def _publish(r: Round) -> None:
+    """Write the state file where another tool looks for it: a process that is killed leaves the turns before it there.
+
+    In the session's own folder the journal has every turn, and the file is written when the run ends.
+    """
+    if getattr(r.settings, "state_dir", ""):
+        await r.publish()
 
 
 # the turns

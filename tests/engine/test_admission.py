@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
@@ -58,3 +59,25 @@ def test_a_debate_that_is_cancelled_while_it_waits_gives_its_turn_on(monkeypatch
 
     asyncio.run(main())
     assert order == ["a", "c"] and admission._running == 0 and not admission._waiting
+
+
+def test_garbage_is_looked_for_less_often_only_while_several_debates_run() -> None:
+    before = gc.get_threshold()
+
+    async def main() -> list[int]:
+        seen = [gc.get_threshold()[0]]
+        async with admitted():
+            seen.append(gc.get_threshold()[0])
+            async with admitted():
+                seen.append(gc.get_threshold()[0])
+            seen.append(gc.get_threshold()[0])
+        return seen
+
+    gc.set_threshold(700, 10, 10)
+    try:
+        assert asyncio.run(main()) == [700, 700, admission.YOUNG, 700]
+        assert gc.get_threshold() == (700, 10, 10)
+        gc.set_threshold(0)  # a program that has switched the collector off keeps it off
+        assert asyncio.run(main()) == [0, 0, 0, 0]
+    finally:
+        gc.set_threshold(*before)

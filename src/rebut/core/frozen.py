@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
 from operator import attrgetter
+from types import MemberDescriptorType
 from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
@@ -73,7 +74,12 @@ def _init(cls: type[Any], every: tuple[Field[Any], ...]) -> Callable[..., None]:
         else:
             parameter = f.name
         (keyword if f.kw_only else plain).append(parameter)
-        body.append(f" _set(self, {f.name!r}, {given})")
+        slot = getattr(cls, f.name, None)
+        if isinstance(slot, MemberDescriptorType):  # quicker by half than looking the name up
+            known[f"_put_{f.name}"] = slot.__set__
+            body.append(f" _put_{f.name}(self, {given})")
+        else:
+            body.append(f" _set(self, {f.name!r}, {given})")
     if hasattr(cls, "__post_init__"):
         body.append(" self.__post_init__()")
     parameters = ", ".join(["self", *plain, *(["*", *keyword] if keyword else [])])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1", "0.0.0.0", "::")
@@ -21,6 +22,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=256)
 def same_place(url: str) -> str:
     """An address in one form, to compare two of them: names of this machine, default ports, slashes, capitals."""
     parts = urlsplit(url)
@@ -31,6 +33,7 @@ def same_place(url: str) -> str:
     return f"{host}:{port}{parts.path.rstrip('/').casefold()}"
 
 
+@lru_cache(maxsize=256)
 def is_local(url: str) -> bool:
     """Whether a URL leads to this machine."""
     return is_loopback(urlsplit(url).hostname or "")

@@ -26,7 +26,10 @@ def valid_unicode(text: str) -> str:
 
 def clean(text: str) -> str:
     """Text as it may enter a debate: valid Unicode, plain line ends, no control characters."""
-    return _CONTROL.sub("", valid_unicode(text).replace("\r\n", "\n").replace("\r", "\n"))
+    text = text if text.isascii() else valid_unicode(text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _CONTROL.sub("", text)
 
 
 def unescaped(text: str) -> str:

@@ -54,8 +54,9 @@ def quote(key: bytes, label: str, body: str) -> str:
     every earlier fence, because a body that repeats an old tag gets another one. What looks like a fence in the body
     gets other brackets, so that its author cannot forge a quote of others inside its own text.
     """
-    body = _MARKER.sub(lambda line: f"{line[1]}‹{line[2].replace('»', '›')}", body)
-    body = _TAGGED.sub(r"‹\1›", body)
+    if "«" in body:
+        body = _MARKER.sub(lambda line: f"{line[1]}‹{line[2].replace('»', '›')}", body)
+        body = _TAGGED.sub(r"‹\1›", body)
     tag = hmac.digest(key, f"{label}\0{body}".encode(), "sha256").hex()[:16]
     if tag in body:
         raise ProtocolError("a quoted text contains its own fence tag; its author must know the session's key")

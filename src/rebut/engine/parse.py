@@ -45,6 +45,8 @@ TWICE = "the reply names a field twice in one object; name each once"
 DIFFERENT = "the reply has several JSON objects that differ; give the one that counts"
 _ANY_OPENING = re.compile(r"[ \t]*(`{3,}+|~{3,}+)[^`]*$")
 _OPENING = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(?:json\w*+)?[ \t]*+$", re.I)
+_NOT_PLAIN = re.compile(r"\\[^nt\"\\/]|[^\t\n -~\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]")
+"""What may become a control character or a lone surrogate, by itself or by an escape of JSON."""
 _SIGNS = re.compile(r'\\.|["{}]', re.S)
 
 
@@ -77,7 +79,7 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
         try:
             found = _loaded(_unfenced(whole))
             if found is not None:
-                return _filled(found, schema)
+                return _filled(found, schema, plain=not _NOT_PLAIN.search(whole))
         except _NamedTwice:
             raise UnreadableReply(TWICE) from None
         except _DoesNotFit as error:
@@ -164,11 +166,14 @@ def _loaded(text: str) -> dict[str, object] | None:
     return found
 
 
-def _filled(found: dict[str, object], schema: type[T]) -> T:
-    """The form, filled in. An optional field that does not fit is left out. Raises `_DoesNotFit`."""
+def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -> T:
+    """The form, filled in. An optional field that does not fit is left out. Raises `_DoesNotFit`.
+
+    With `plain`, its texts are known to need no tidying, and `found` itself loses such fields.
+    """
     from pydantic import ValidationError
 
-    given = _tidy(found)
+    given = found if plain else _tidy(found)
     try:
         try:
             value = schema.model_validate(given)

@@ -9,6 +9,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -195,7 +196,7 @@ def load(name: str | Path) -> Protocol:
     """A shipped or an installed protocol by its name, or any protocol by the path of its file."""
     text = str(name)
     if text in BUILT_IN:
-        return of_module(importlib.import_module(f"rebut.protocols.{text}"))
+        return _shipped(text)
     path = Path(text).expanduser()
     if path.suffix != ".py":
         return _installed(text.removeprefix(INSTALLED))
@@ -212,6 +213,11 @@ def load(name: str | Path) -> Protocol:
         raise UsageError(f"{text} cannot be loaded: {type(error).__name__}: {error}") from error
     # The text of the file is part of its version: an edited protocol is another one, not a nondeterministic one.
     return of_module(module, source=str(path.resolve()), sha=sha)
+
+
+@cache
+def _shipped(name: str) -> Protocol:
+    return of_module(importlib.import_module(f"rebut.protocols.{name}"))
 
 
 def file_digest(source: bytes) -> str:

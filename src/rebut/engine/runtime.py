@@ -174,7 +174,7 @@ class Runtime:
 
     def door(self, text: str) -> str:
         """Clean and redact text from outside. Every such text passes through here before it enters a debate (C8)."""
-        return self.redact(clean(text))
+        return self.redact(clean(text)) if text else ""
 
     def connection(self, spec: ModelSpec, seat: str = "") -> Connection:
         """How a model is called. If it cannot be called here, the call fails and the seat's fallback takes over."""

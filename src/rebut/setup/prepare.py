@@ -205,10 +205,8 @@ class Setup:
         effort: str,
         usual: Mapping[str, tuple[ModelSpec, ...]],
     ) -> Seats:
-        # With `git diff | rebut review -` a person still reads what is printed to the terminal.
-        attended = self.rehearsal or any(stream and stream.isatty() for stream in (sys.stdin, sys.stderr))
         config = replace(self.config, seats={**self.config.seats, **usual}) if usual else self.config
-        assignment = SeatAssignment(protocol, config, self.connect, attended=attended, find=self._find)
+        assignment = SeatAssignment(protocol, config, self.connect, attended=self._attended, find=self._find)
         seats = assignment.assign(
             given,
             effort=effort,
@@ -220,6 +218,10 @@ class Setup:
         )
         sampling = Sampling.of(options.temperature, options.seed)
         return replace(seats, participants=tuple(replace(p, sampling=sampling) for p in seats.participants))
+
+    def _attended(self) -> bool:
+        """Whether a person is there. With `git diff | rebut review -` one still reads what the terminal prints."""
+        return self.rehearsal or any(stream and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
     def _find(self, wanted: Callable[[str], bool]) -> Sequence[FoundModel]:
         from rebut.setup.discover import look_now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from rebut.core.errors import NotAvailable, NotSeated, UsageError
@@ -48,12 +49,17 @@ class SeatAssignment:
         config: Config,
         connect: Callable[[ModelSpec], Connection],
         *,
-        attended: bool = True,
+        attended: bool | Callable[[], bool] = True,
         find: Find | None = None,
     ) -> None:
         self._protocol, self._config, self._connect = protocol, config, connect
-        self._attended, self._find = attended, find
+        self._is_attended, self._find = attended, find
         self._judge = protocol.judge
+
+    @cached_property
+    def _attended(self) -> bool:
+        """Looked at when it matters: with every seat named, it does not."""
+        return self._is_attended() if callable(self._is_attended) else self._is_attended
 
     def assign(
         self,

@@ -41,11 +41,24 @@ def schema_blamed(words: str, status: int) -> bool:
     return status == 501 or (status in (400, 422) and bool(NOT_KNOWN.search(words)))
 
 
+_closed: dict[int, tuple[Mapping[str, Json], Node]] = {}
+"""By the identity of a schema: the engine sends one object for all calls with a form. Holding it keeps its identity."""
+
+
 def closed(schema: Mapping[str, Json]) -> Node:
-    """The schema with objects that allow no further properties, and without bounds on sizes and numbers.
+    """The schema with objects that allow no further properties, and without bounds on sizes and numbers. Shared.
 
     An object that is a free mapping is unchanged, and the provider may refuse it: closing it would forbid all content.
     """
+    known = _closed.get(id(schema))
+    if known is None:
+        if len(_closed) >= 256:
+            _closed.clear()
+        known = _closed[id(schema)] = schema, _close(schema)
+    return known[1]
+
+
+def _close(schema: Mapping[str, Json]) -> Node:
 
     def close(node: Node) -> Node:
         kept = {key: value for key, value in node.items() if key not in _BOUNDS}

@@ -63,7 +63,7 @@ def _collect_seldom(several: bool) -> None:
         _usual = now
         gc.set_threshold(YOUNG, *others)
     elif not several and _usual:
-        if now == YOUNG:  # else somebody has set another number meanwhile
+        if now == YOUNG:  # else the program has set another number meanwhile
             gc.set_threshold(_usual, *others)
         _usual = 0
 

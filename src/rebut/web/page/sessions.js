@@ -12,7 +12,7 @@ export function sessionList(found) {
   const state = choice("every state", all.map((s) => s.state));
   const model = choice("every model", all.flatMap((s) => s.models ?? []));
   const cost = el("select", { "aria-label": "any cost", change: draw }, [["", "any cost"], ["0.1", "$0.10 or more"], ["1", "$1 or more"], ["10", "$10 or more"]].map(([v, w]) => el("option", { value: v }, w)));
-  const since = el("input", { type: "date", "aria-label": "Since", change: draw });
+  const since = el("input", { type: "date", change: draw });
   const table = el("table", { class: "sessions" }, el("thead", {}, el("tr", {}, ["when", "protocol", "topic", "outcome", "cost", "time"].map((name) => el("th", { scope: "col" }, name)))), list);
   const holder = el("div", {}, table);
   function draw() {
@@ -35,6 +35,6 @@ export function sessionList(found) {
     "main",
     { id: "main", class: "list" },
     el("header", { class: "top" }, el("p", { class: "brand" }, "rebut"), el("h1", {}, `Debates in ${found.folder}`)),
-    all.length ? [el("div", { class: "filters" }, search, protocol, state, model, cost, since), count, holder] : el("p", {}, "No debate was held in this folder yet. Start one with `rebut \"…\"`, `rebut review` or `rebut demo`."),
+    all.length ? [el("div", { class: "filters" }, search, protocol, state, model, cost, el("label", { class: "quiet" }, "since ", since)), count, holder] : el("p", {}, "No debate was held in this folder yet. Start one with `rebut \"…\"`, `rebut review` or `rebut demo`."),
   );
 }

@@ -72,7 +72,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "replay": (("replay last", "offline, free; shows whether the outcome is the same"),),
     "export": (
         ("export last", "as Markdown, to the terminal"),
+        ("export k7m2 --format html", "as one file for the browser, to send to a colleague"),
         ("export k7m2 --format json -o debate.json", "all events, to a file"),
+    ),
+    "view": (
+        ("view last", "the last session of this folder in the browser"),
+        ("view", "all sessions of this folder"),
     ),
     "gate": (
         ("gate", "does the last review pass?"),

@@ -17,7 +17,7 @@ START, DEBATE, SESSIONS = "Quick start", "Protocols", "Sessions"
 MODELS, OTHER, DEVELOPERS = "Models", "No model needed", "For agents and developers"
 
 FIRST = {
-    "Start": ("demo", "check", "ask", "review", "plan", "more"),
+    "Start": ("demo", "check", "ask", "review", "plan"),
     "Sessions": ("list", "show", "view", "resume", "export"),
     "Models": ("doctor", "models"),
 }

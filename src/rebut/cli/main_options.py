@@ -34,6 +34,7 @@ MAIN_OPTIONS: dict[str, tuple[str, ...]] = {
         "as_json",
     ),
     "resume": ("ask_left", "yes", "fail_on", "timeout", "minutes", "usd", "calls", "deadline", "as_json", "quiet"),
+    "more": ("yes", "timeout", "minutes", "usd", "calls", "deadline", "view", "as_json", "quiet"),
     "fork": ("proposer", "challenger", "judge", "rounds", "seat", "settings", "again", "usd", "dry_run", "as_json"),
 }
 """Command → the names of its parameters."""

@@ -270,7 +270,7 @@ def _counted(plan: ForkCount) -> str:
     return f"this fork reuses {least}{counted(reused, 'answer')} and asks for {asks} new"
 
 
-@click.command("more")
+@click.command("more", cls=Brief)
 @click.argument("id", type=SESSION, required=False, default="last")
 @yes_option
 @limits

@@ -5,7 +5,7 @@ A protocol gives it along with a question. The answers become the same form that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -107,52 +107,113 @@ class Ballot:
     """The fields of the form that a person is not asked for."""
 
 
-def answered(ballot: Ballot, sent: Mapping[str, Any]) -> tuple[dict[str, Json], str]:
-    """The form that a ballot fills, from what a person sent at once, and what is still missing; empty if nothing is.
+# The parts of the form that a ballot fills, however a person is asked.
+
+
+def ruling(rulings: Rulings, row: Listed, value: Json, severity: str, why: str) -> dict[str, Json]:
+    """One ruling as the form has it."""
+    made: dict[str, Json] = {"id": row.id, rulings.ruling: value, rulings.reason: why}
+    made |= {rulings.cites: cited(why)} if rulings.cites else {}
+    return made | ({rulings.severity: severity or row.severity} if rulings.severity else {})
+
+
+def entry(remark: Remark, said: str, decided: Mapping[str, Json]) -> Json:
+    """One entry of a list as the form has it; `decided` are the choices about it."""
+    if not remark.many:
+        return said
+    made: dict[str, Json] = {remark.many: said}
+    made |= {remark.also: said} if remark.also else {}
+    made |= {remark.cites: cited(said)} if remark.cites else {}
+    return made | dict(decided)
+
+
+def cited(text: str) -> list[Json]:
+    """The places that a person's text cites, with the words that it quotes."""
+    from rebut.core.citation_syntax import find
+
+    return [{"place": one.citation.place, "quote": one.citation.quote} for one in find(text)]
+
+
+def nested(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """The fields of a form: those of its parts are put into these."""
+    out: dict[str, Json] = {}
+    for name, value in fields.items():
+        part, dot, inner = name.partition(".")
+        if dot:
+            within = out.setdefault(part, {})
+            assert isinstance(within, dict)
+            within[inner] = value
+        else:
+            out[name] = value
+    return out
+
+
+class Unfilled(Exception):
+    """Something that a ballot needs is missing; the message says what."""
+
+
+def answered(ballot: Ballot, sent: Mapping[str, Any]) -> dict[str, Json]:
+    """The form that a ballot fills, from what a person sent at once; `Unfilled` if something is missing.
 
     `picks` has a key for each decision, `rulings` a key, severity and reason for each id, `remarks` a text or, for a
-    list, its entries, and `reason` the one that goes with the decision.
+    list, a text and the keys of its decisions for each entry, and `reason` the one that goes with the first decision.
     """
     picks, rulings, remarks = (_table(sent.get(name)) for name in ("picks", "rulings", "remarks"))
     form: dict[str, Json] = dict(ballot.rest)
     first = ""
     for pick in ballot.picks:
-        option = _option(pick.options, picks.get(pick.name))
-        if option is None:
-            return {}, f"Choose one: {pick.ask or ', '.join(one.key for one in pick.options)}"
+        option = _needed(pick, picks.get(pick.name))
         first = first or option.key
         form[pick.name] = option.value
     for remark in ballot.remarks:
-        said = remarks.get(remark.name)
-        if remark.many is not None:
-            lines = [str(line).strip() for line in said] if isinstance(said, list) else []
-            form[remark.name] = [{remark.many: line} if remark.many else line for line in lines if line]
-            continue
-        text = str(said or "").strip() or remark.usual.get(first, remark.usual.get("", ""))
-        if not text:
-            return {}, f"An answer is needed: {remark.ask}"
-        form[remark.name] = text
+        form[remark.name] = _remark(remark, remarks.get(remark.name), first)
     if ballot.aside:
-        form[ballot.aside] = str(sent.get("reason") or "").strip()
+        form[ballot.aside] = _text(sent.get("reason"))
     if ballot.rulings:
-        ruled: list[Json] = []
-        for row in ballot.rulings.rows:
-            made = _table(rulings.get(row.id))
-            option = _option(ballot.rulings.options, made.get("key"))
-            if option is None and not row.stands:
-                return {}, f"Rule on {row.id}: {row.title}"
-            if option is not None:
-                one: dict[str, Json] = {"id": row.id, ballot.rulings.ruling: option.value}
-                one[ballot.rulings.reason] = str(made.get("reason") or "").strip()
-                severity = str(made.get("severity") or row.severity)
-                ruled.append(one | ({ballot.rulings.severity: severity} if ballot.rulings.severity else {}))
-        form[ballot.rulings.name] = ruled
-    return form, ""
+        rows = ((row, _table(rulings.get(row.id))) for row in ballot.rulings.rows)
+        form[ballot.rulings.name] = [made for row, said in rows if (made := _ruling(ballot.rulings, row, said))]
+    return nested(form)
 
 
-def _table(value: Any) -> Mapping[str, Any]:
+def _remark(remark: Remark, said: object, first: str) -> Json:
+    if remark.many is None:
+        text = _text(said) or remark.usual.get(first, remark.usual.get("", ""))
+        if not text:
+            raise Unfilled(f"An answer is needed: {remark.ask}")
+        return text
+    out = list[Json]()
+    for one in said if isinstance(said, list) else ():
+        row = _table(one)
+        if text := _text(row.get("text")):
+            keys = _table(row.get("picks"))
+            out.append(entry(remark, text, {p.name: _needed(p, keys.get(p.name)).value for p in remark.each}))
+    if len(out) < remark.least:
+        raise Unfilled(f"At least one is needed: {remark.ask}")
+    return out
+
+
+def _ruling(rulings: Rulings, row: Listed, said: Mapping[str, Any]) -> dict[str, Json] | None:
+    option = next((one for one in rulings.options if one.key == said.get("key")), None)
+    if option is None:
+        if row.stands:
+            return None
+        raise Unfilled(f"Rule on {row.id}: {row.title}")
+    why = _text(said.get("reason"))
+    if rulings.argued and not why:
+        raise Unfilled(f"A reason is needed for {row.id}: {row.title}")
+    return ruling(rulings, row, option.value, _text(said.get("severity")), why)
+
+
+def _needed(pick: KeyChoice, key: object) -> Option:
+    option = next((one for one in pick.options if one.key == key), None)
+    if option is None:
+        raise Unfilled(f"Choose one: {pick.ask or ', '.join(one.key for one in pick.options)}")
+    return option
+
+
+def _text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _table(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _option(options: Sequence[Option], key: object) -> Option | None:
-    return next((one for one in options if one.key == key), None)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from rebut.core.ballot import Ballot, answered
+from rebut.core.ballot import Ballot, Unfilled, answered
 from rebut.core.json_value import Json, as_row
 from rebut.core.types import Reply, Request
 
@@ -172,10 +172,10 @@ class Controls:
         if "text" in sent and not (ballot and turn.request.schema):
             text = str(sent["text"])
         elif ballot and turn.request.schema:
-            made, missing = answered(ballot, cast(Mapping[str, Any], sent))
-            if missing:
-                return missing
-            text = json.dumps(made, ensure_ascii=False)
+            try:
+                text = json.dumps(answered(ballot, cast(Mapping[str, Any], sent)), ensure_ascii=False)
+            except Unfilled as missing:
+                return str(missing)
         else:
             text = json.dumps(sent.get("value"), ensure_ascii=False)
         turn.reply.set_result(text)

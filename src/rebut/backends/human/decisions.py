@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 
 from rebut.backends.human.terminal import columns, drawn, plain
-from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
+from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings, entry, nested, ruling
 from rebut.core.json_value import Json
 
 EVERYTHING, REASON, EDIT = "?", "w", "e"
@@ -59,7 +59,7 @@ class Decisions:
             picked[ballot.aside] = self._reason
         if ballot.rulings:
             picked[ballot.rulings.name] = [self._ruled[row.id] for row in ballot.rulings.rows if row.id in self._ruled]
-        return _nested({**ballot.rest, **picked})
+        return nested({**ballot.rest, **picked})
 
     def _show(self) -> None:
         for paragraph in self._ballot.case:
@@ -173,9 +173,7 @@ class Decisions:
             self._refuse(SEVERITIES)
 
     def _enter(self, rulings: Rulings, row: Listed, value: Json, severity: str, why: str) -> None:
-        made: dict[str, Json] = {"id": row.id, rulings.ruling: value, rulings.reason: why}
-        made |= {rulings.cites: _cited(why)} if rulings.cites else {}
-        self._ruled[row.id] = made | ({rulings.severity: severity} if rulings.severity else {})
+        self._ruled[row.id] = ruling(rulings, row, value, severity, why)
         self._write(f"  {row.id}: {plain(str(value))}{f', {severity}' if severity else ''}\n")
 
     async def _pressed(self, options: Sequence[Option]) -> str:
@@ -199,21 +197,15 @@ class Decisions:
             if said == EVERYTHING:
                 self._write(f"\n{self._everything}\n\n")
             elif said:
-                out.append(await self._entry(remark, said) if remark.many else said)
+                out.append(await self._entry(remark, said))
             elif len(out) >= remark.least:
                 return out
             else:
                 self._write("  At least one is needed.\n")
 
     async def _entry(self, remark: Remark, said: str) -> Json:
-        entry: dict[str, Json] = {str(remark.many): said}
-        if remark.also:
-            entry[remark.also] = said
-        if remark.cites:
-            entry[remark.cites] = _cited(said)
-        for pick in remark.each:
-            entry[pick.name] = (await self._pick(pick, first=False)).value
-        return entry
+        picked = {pick.name: (await self._pick(pick, first=False)).value for pick in remark.each}
+        return entry(remark, said, picked)
 
     async def _text(self, question: str) -> str:
         """A text that is needed."""
@@ -251,25 +243,3 @@ def _side_by_side(*parts: str) -> str:
 
 def _chosen(options: Sequence[Option], pressed: str) -> Option | None:
     return next((one for one in options if pressed and one.key.lower() == pressed.lower()), None)
-
-
-def _cited(text: str) -> list[Json]:
-    """The places that a person's text cites, with the words that it quotes."""
-    from rebut.core.citation_syntax import find
-
-    places: list[Json] = [{"place": one.citation.place, "quote": one.citation.quote} for one in find(text)]
-    return places
-
-
-def _nested(fields: dict[str, Json]) -> dict[str, Json]:
-    """The fields of a form: those of its parts are put into these."""
-    out: dict[str, Json] = {}
-    for name, value in fields.items():
-        part, dot, inner = name.partition(".")
-        if dot:
-            within = out.setdefault(part, {})
-            assert isinstance(within, dict)
-            within[inner] = value
-        else:
-            out[name] = value
-    return out

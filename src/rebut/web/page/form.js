@@ -59,21 +59,18 @@ function radios(legend, name, options, checked, hint = "") {
 function ballot(b) {
   const parts = [];
   for (const paragraph of b.case ?? []) parts.push(el("div", { class: "case" }, paragraph.split("\n").map((line) => el("p", {}, ...long(line, 2000)))));
+  if (b.text) parts.push(el("pre", { tabindex: "0" }, ...long(b.text, 20000)));
   if (b.table?.length) {
     const [head, ...rows] = b.table;
     parts.push(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "The case as a table" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, rows.map((r) => el("tr", {}, r.map((c) => el("td", {}, c.slice(0, 600)))))))));
   }
   const picks = (b.picks ?? []).map((p, n) => ({ name: p.name, ...radios(p.ask || "Your decision", `pick-${n}`, p.options, "") }));
-  const remarks = (b.remarks ?? []).map((r) => {
-    const usual = r.usual?.[""] ?? Object.values(r.usual ?? {})[0] ?? "";
-    const area = el("textarea", { rows: r.many === null ? "2" : "3", placeholder: usual });
-    return { name: r.name, many: r.many !== null, area, node: named(r.ask, area, r.many !== null ? "one a line" : usual ? "empty: the usual" : "") };
-  });
+  const remarks = (b.remarks ?? []).map((r) => (r.many === null ? remark(r) : list(r)));
   const rulings = (b.rulings?.rows ?? []).map((row, n) => {
     const choice = radios(row.title, `ruling-${n}`, [...(row.stands ? [{ key: "", words: `leave it: ${row.stands}` }] : []), ...b.rulings.options], row.stands ? "" : undefined, row.text);
-    const reason = el("input", { type: "text" });
+    const reason = b.rulings.argued ? el("textarea", { rows: "2" }) : el("input", { type: "text" });
     const severity = b.rulings.severity ? el("select", {}, ["P1", "P2", "P3"].map((s) => el("option", { value: s, selected: s === row.severity }, s))) : null;
-    choice.node.append(named(`Reason on ${row.id}`, reason, "optional"));
+    choice.node.append(named(`Reason on ${row.id}`, reason, b.rulings.argued ? "needed; a place in it, such as src/app.py:12, is looked up" : "optional"));
     if (severity) choice.node.append(named(`Severity of ${row.id}`, severity));
     return { id: row.id, choice, reason, severity };
   });
@@ -82,11 +79,34 @@ function ballot(b) {
   const node = el("div", {}, parts, rulings.map((r) => r.choice.node), b.remarks_first ? notes : null, picks.map((p) => p.node), aside ? named("Reason", aside, "optional") : null, b.remarks_first ? null : notes);
   const value = () => ({
     picks: Object.fromEntries(picks.map((p) => [p.name, p.value()])),
-    remarks: Object.fromEntries(remarks.map((r) => [r.name, r.many ? r.area.value.split("\n") : r.area.value])),
+    remarks: Object.fromEntries(remarks.map((r) => [r.name, r.value()])),
     rulings: Object.fromEntries(rulings.filter((r) => r.choice.value()).map((r) => [r.id, { key: r.choice.value(), reason: r.reason.value, severity: r.severity?.value ?? "" }])),
     reason: aside?.value ?? "",
   });
   return { node, value };
+}
+
+function remark(r) {
+  const usual = r.usual?.[""] ?? Object.values(r.usual ?? {})[0] ?? "";
+  const area = el("textarea", { rows: "2", placeholder: usual });
+  return { name: r.name, node: named(r.ask, area, usual ? "empty: the usual" : ""), value: () => area.value };
+}
+
+// A list: a text for each entry and, where the protocol asks, a few choices about it.
+function list(r) {
+  const holder = el("div", { class: "entries" });
+  const entries = [];
+  function enter() {
+    const number = entries.length + 1;
+    const area = el("textarea", { rows: "2" });
+    const picks = (r.each ?? []).map((p) => ({ name: p.name, ...radios(p.ask, `${r.name}-${number}-${p.name}`, p.options, "") }));
+    entries.push({ area, picks });
+    holder.append(el("div", { class: "entry" }, named(`${r.ask}, ${number}`, area, r.cites ? "a place in it, such as src/app.py:12, is looked up" : ""), picks.map((p) => p.node)));
+  }
+  enter();
+  const node = el("fieldset", {}, el("legend", {}, r.ask), holder, el("button", { type: "button", class: "plain", click: enter }, "add another"));
+  const value = () => entries.map((e) => ({ text: e.area.value, picks: Object.fromEntries(e.picks.map((p) => [p.name, p.value()])) }));
+  return { name: r.name, node, value };
 }
 
 // A form for any answer: texts, choices, lists and parts within parts.

@@ -9,7 +9,7 @@ from rebut.core.citation_syntax import Citation
 from rebut.core.errors import RebutError
 from rebut.core.json_value import Json
 from rebut.evidence.lookup import part_of
-from rebut.web.frames import DOCUMENT, Frames, PageCitation
+from rebut.web.frames import Frames, PageCitation
 from rebut.workspace.tree import DebatedVersions, Missing, Overlay, Text, UnreadableFile, Workspace
 
 AROUND = 3
@@ -73,14 +73,12 @@ class CitedLines:
         return Overlay(sides.opened, dict(files), sides.opened.redact)
 
     def _texts(self, cited: PageCitation) -> list[tuple[str, str]]:
-        """The texts whose sections may be meant: the text under debate, then the documents that were written."""
+        """The texts whose sections may be meant: the text under debate, then the documents as they were then."""
         out = [("the text under debate", self._sides.artifact)] if self._sides and self._sides.artifact else []
-        for call in reversed(self._frames.record.calls.values()):
-            value = call.answered.value if call.answered else None
-            if isinstance(value, dict) and isinstance(value.get(DOCUMENT), str) and call.answered:
-                seat = call.answered.seat
-                if not cited.about or cited.about == seat:
-                    out.append((f"the document of {seat}", str(value[DOCUMENT])))
+        written, known = self._frames.documents, cited.documents
+        for seat, text in (*reversed(written[:known]), *written[known:]):
+            if not cited.about or cited.about == seat:
+                out.append((f"the document of {seat}", text))
         return out
 
 

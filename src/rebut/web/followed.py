@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rebut.core.json_value import Json
@@ -10,7 +10,7 @@ from rebut.record import sessions
 from rebut.record.journal import Tail
 from rebut.record.record import Record
 from rebut.web.cited_lines import CitedLines
-from rebut.web.frames import Frames, Row
+from rebut.web.frames import Frames, PageCitation, Row
 from rebut.workspace.tree import DebatedVersions
 
 Versions = Callable[[Record, Path], DebatedVersions | None]
@@ -32,6 +32,11 @@ class FollowedSession:
     def record(self) -> Record:
         return self._made.record
 
+    @property
+    def citations(self) -> Mapping[str, PageCitation]:
+        """Every citation that a frame has, by its id."""
+        return self._made.cited
+
     def update(self) -> None:
         for line in self._tail.take():
             self.frames.append(self._made.take(line))
@@ -48,7 +53,7 @@ class FollowedSession:
 
     async def cited(self) -> dict[str, Json]:
         """The lines of every citation, by its id."""
-        return {id: await self.lines(id) for id in self._made.cited}
+        return {id: await self.lines(id) for id in self.citations}
 
     def raw(self, key: str, *, prompts: bool = True) -> list[Json]:
         """What was asked under a key and what came back, attempt by attempt, word for word."""

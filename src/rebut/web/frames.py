@@ -23,7 +23,7 @@ from rebut.domain.amounts import duration, money, size, spent
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, Same, distinct, from_json, noun_in, similar
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import MOVES, SILENT
-from rebut.domain.session_status import headline_of
+from rebut.domain.session_status import headline_of, ledger_of
 from rebut.domain.user_notes import FACT as NOTE
 from rebut.record.events import (
     Amended,
@@ -54,17 +54,21 @@ ROUND = re.compile(r"r(\d+)/")
 
 @frozen
 class PageCitation:
-    """A citation, and the version of the artifact that it was looked up in."""
+    """A citation, and what it was looked up in."""
 
     version: int
+    """The version of the change under review."""
     by: str
     evidence: Evidence
     about: str = ""
+    documents: int = 0
+    """How many documents had been written."""
 
     @property
     def id(self) -> str:
         """The same for the same citation of the same version, so that the page can ask for its lines."""
-        named = f"{self.version}\0{self.about}\0{self.evidence.place}\0{self.evidence.quote}\0{self.evidence.mark}"
+        of = f"{self.version}\0{self.documents}\0{self.about}"
+        named = f"{of}\0{self.evidence.place}\0{self.evidence.quote}\0{self.evidence.mark}"
         return hashlib.sha256(named.encode(errors="replace")).hexdigest()[:12]
 
 
@@ -78,8 +82,12 @@ class Frames:
         """Every citation that a frame has, by its id."""
         self.versions: list[tuple[int, Mapping[str, str | None]]] = []
         """Later versions of the change under review: the event that recorded each, and the files that it replaces."""
-        self._version_in: dict[int, int] = {}
-        """Round → the version that was discussed when it began."""
+        self.documents: list[tuple[str, str]] = []
+        """The documents that were written, each with its seat."""
+        self._known_in: dict[int, tuple[int, int]] = {}
+        """Round → how many versions and documents there were when it began."""
+        self._entered: set[str] = set()
+        """The facts whose entries are in the ledger."""
         self._documents: dict[str, str] = {}
         """Seat → its last document."""
         self._tokens = 0
@@ -135,6 +143,7 @@ class Frames:
         if isinstance(value, dict) and isinstance(value.get(DOCUMENT), str) and value[DOCUMENT]:
             text, before = str(value[DOCUMENT]), self._documents.get(event.seat)
             self._documents[event.seat] = text
+            self.documents.append((event.seat, text))
             row[DOCUMENT] = text
             if before is not None:
                 row["diff"] = file_diff(event.seat, before, text)
@@ -183,17 +192,22 @@ class Frames:
             version = self.record.opened.ledger
             self.ledger = Ledger(str(value["letter"]), noun=noun_in(value), version=version)
         entries = [from_json(row) for row in value["entries"]]
-        claims = len(self.ledger.claims)
-        before = {p.id for p in self.ledger.points}
-        self.ledger = self.ledger.add(entries)
+        earlier = self.ledger
+        again = step in self._entered
+        self._entered.add(step)
+        # Entries that are recorded again, by an upgrade, stand in place of the earlier ones: all of it is told anew.
+        self.ledger = ledger_of(self.record) if again else earlier.add(entries)
+        claims = 0 if again else len(earlier.claims)
+        before = {p.id for p in earlier.points}
         changed = {self.ledger.issue_of(id) for e in entries for id in _named(e)}
-        changed |= {p.id for p in self.ledger.points if p.id not in before}
+        changed |= {p.id for p in self.ledger.points if again or p.id not in before}
         texts = {e.text for e in entries if isinstance(e, Point)}
         changed |= {p.id for p in self.ledger.points if p.said and any(one.text in texts for one in p.said)}
         row: Row = {"noun": self.ledger.noun, "step": step}
         row["points"] = [self._point(p) for p in self.ledger.points if p.id in changed]
         row["claims"] = [self._claim(c) for c in self.ledger.claims[claims:]]
-        row["gone"] = [id for id in before if self.ledger.issue_of(id) != id]
+        now = {p.id for p in self.ledger.points} | {c.id for c in self.ledger.claims}
+        row["gone"] = [one.id for one in (*earlier.points, *earlier.claims) if one.id not in now]
         row["unmatched"] = [self._move(m) for m in self.ledger.unmatched]
         answered = [c.answered for c in self.record.calls.values() if c.answered and step_of(c.key) == step_of(step)]
         row["turns"] = {e.key: self._rows(e) for e in answered}
@@ -228,10 +242,10 @@ class Frames:
         return _filled(row | {"cites": self._cites(m.evidence, m.by, m.round, "")})
 
     def _cites(self, evidence: Sequence[Evidence], by: str, round: int, about: str) -> list[Json]:
-        version = self._version_in.setdefault(round, len(self.versions))
+        version, documents = self._known_in.setdefault(round, (len(self.versions), len(self.documents)))
         out: list[Json] = []
         for one in evidence:
-            cited = PageCitation(version, by, one, about)
+            cited = PageCitation(version, by, one, about, documents)
             self.cited[cited.id] = cited
             row: Row = {"id": cited.id, "place": one.place, "quote": one.quote, "mark": one.mark, "note": one.note}
             out.append(_filled(row))

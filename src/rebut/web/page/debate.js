@@ -88,7 +88,7 @@ export class Debate {
     if (frame.text) this.events.push({ at: frame.at, word: frame.fallback ? "fallback" : frame.note ? "note" : "decision", text: frame.text });
     if (frame.noun) {
       this.noun = frame.noun;
-      for (const id of frame.gone ?? []) this.points.delete(id);
+      for (const id of frame.gone ?? []) this.points.delete(id) || this.claims.delete(id);
       for (const point of frame.points ?? []) this.points.set(point.id, point);
       for (const claim of frame.claims ?? []) this.claims.set(claim.id, claim);
       for (const [key, rows] of Object.entries(frame.turns ?? {})) {

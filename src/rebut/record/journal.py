@@ -114,11 +114,14 @@ class Tail:
         except OSError as error:
             raise RecordError(f"{self._folder.name}: the journal cannot be read ({error.strerror})") from error
         lines: list[Line] = []
-        for raw in data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]:
+        whole = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
+        for number, raw in enumerate(whole, 1):
             try:
                 found = json.loads(raw.decode())
                 line = Line(found["seq"], found["at"], from_json(found), _whole(found.get("ran")))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                if number == len(whole):  # it may be torn: the next process cuts it off
+                    break
                 raise RecordAltered(
                     f"{self._folder.name}: line {self._seq + 1} of the journal is not an event", OTHER_HANDS
                 ) from error

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -148,22 +149,24 @@ class Viewer:
         if request.host not in own:
             return _refused(421, "This server answers only to its own address.")
         name, value = self._cookie
+        known = hmac.compare_digest(request.cookies.get(name, "").encode(errors="replace"), value.encode())
         token = request.query.get("t", "")
         if request.method == "GET" and token:
+            # Only to a page of this server: a path that begins with two slashes is another site.
+            response = web.Response(status=303, headers={**HEADERS, "Location": _page_of(request.path)})
             if token in self._tokens:
                 self._tokens.discard(token)
-                response = web.Response(status=303, headers={**HEADERS, "Location": request.path})
                 response.set_cookie(name, value, httponly=True, samesite="Strict", path="/")
                 return response
-            if not hmac.compare_digest(request.cookies.get(name, ""), value):
+            if not known:
                 return _refused(403, "This address was used already. Run `rebut view` for a new one.")
-            return web.Response(status=303, headers={**HEADERS, "Location": request.path})
+            return response
         if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
             return _refused(403, "Another site asked for this page.")
         origin = request.headers.get("Origin", "")
         if (request.method != "GET" and not origin) or (origin and origin not in {f"http://{host}" for host in own}):
             return _refused(403, "Another site asked for this page.")
-        if not hmac.compare_digest(request.cookies.get(name, ""), value):
+        if not known:
             return _refused(403, "This page needs the address that rebut printed. Run `rebut view` for a new one.")
         try:
             response_or_stream = await handler(request)
@@ -176,18 +179,20 @@ class Viewer:
         return response_or_stream
 
     def _found(self, request: web.Request) -> FollowedSession:
-        """The session that is asked for: the one that was named, its parent, or one of this folder."""
+        """The session that is asked for, up to date: the one that was named, its parent, or one of this folder."""
         id = request.match_info["id"]
-        known = self._followed.get(id)
-        if known is not None:
-            return known
+        if id not in self._followed:
+            self._check(id)
+            self._followed[id] = FollowedSession(self._root / id, self._versions)
+        self._followed[id].update()
+        return self._followed[id]
+
+    def _check(self, id: str) -> None:
         allowed = {self.session} if self.session else {one.id for one in self._listed()}
         if self.session and id != self.session:
             allowed.add(sessions.load(self._root / self.session).opened.forked_from)
         if id not in allowed:
             raise UsageError("there is no such session in this folder")
-        self._followed[id] = FollowedSession(self._root / id, self._versions)
-        return self._followed[id]
 
     def _listed(self) -> list[sessions.FoundSession]:
         return list(sessions.of_workspace(self._root, self._workspace))
@@ -223,7 +228,7 @@ class Viewer:
             return _json({"refused": "This debate runs in another process. Its own page has the controls."})
         try:
             asked = await request.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             return _refused(400, "The request is not JSON.")
         if not isinstance(asked, dict):
             return _refused(400, "The request is not an object.")
@@ -232,13 +237,17 @@ class Viewer:
 
     async def _frames(self, request: web.Request) -> web.StreamResponse:
         """Every frame after the last one that the page has, then each new one as it comes."""
-        followed = self._found(request)
+        id = request.match_info["id"]
+        try:
+            followed = self._found(request)
+        except RecordError:
+            followed = self._followed[id]  # what is wrong with it is said on the page
         last = request.headers.get("Last-Event-ID") or request.query.get("after") or "0"
-        sent = int(last) if last.isdecimal() else 0
+        sent = int(last[:12]) if last.isdecimal() else 0
         response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await response.prepare(request)
         self.pages, self.seen = self.pages + 1, True
-        live = self.controls.watch() if self.controls and request.match_info["id"] == self.session else None
+        live = self.controls.watch() if self.controls and id == self.session else None
         spoke, running, first = time.monotonic(), None, True
         try:
             while True:
@@ -291,6 +300,12 @@ def _json(value: Json) -> web.Response:
 
 def _refused(status: int, why: str) -> web.Response:
     return web.Response(status=status, text=f"rebut: {why}\n", headers=HEADERS)
+
+
+def _page_of(path: str) -> str:
+    """The page that a path names; the first one if it names none."""
+    found = re.fullmatch(r"/s/\w+", path, re.ASCII)
+    return found[0] if found else "/"
 
 
 def _key(folder: Path) -> bytes:

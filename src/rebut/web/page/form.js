@@ -72,15 +72,20 @@ function ballot(b) {
     const severity = b.rulings.severity ? el("select", {}, ["P1", "P2", "P3"].map((s) => el("option", { value: s, selected: s === row.severity }, s))) : null;
     choice.node.append(named(`Reason on ${row.id}`, reason, b.rulings.argued ? "needed; a place in it, such as src/app.py:12, is looked up" : "optional"));
     if (severity) choice.node.append(named(`Severity of ${row.id}`, severity));
-    return { id: row.id, choice, reason, severity };
+    return { id: row.id, row, choice, reason, severity };
   });
+  // A reason, or another severity, is a ruling of one's own, also where the words of the ruling stay.
+  const ruled = (r) => {
+    const changed = r.reason.value.trim() || (r.severity && r.severity.value !== r.row.severity);
+    return r.choice.value() || (changed && r.row.stands ? (b.rulings.options.find((o) => o.value === r.row.stands) ?? b.rulings.options[0]).key : "");
+  };
   const aside = b.aside ? el("input", { type: "text" }) : null;
   const notes = remarks.map((r) => r.node);
   const node = el("div", {}, parts, rulings.map((r) => r.choice.node), b.remarks_first ? notes : null, picks.map((p) => p.node), aside ? named("Reason", aside, "optional") : null, b.remarks_first ? null : notes);
   const value = () => ({
     picks: Object.fromEntries(picks.map((p) => [p.name, p.value()])),
     remarks: Object.fromEntries(remarks.map((r) => [r.name, r.value()])),
-    rulings: Object.fromEntries(rulings.filter((r) => r.choice.value()).map((r) => [r.id, { key: r.choice.value(), reason: r.reason.value, severity: r.severity?.value ?? "" }])),
+    rulings: Object.fromEntries(rulings.filter((r) => ruled(r)).map((r) => [r.id, { key: ruled(r), reason: r.reason.value, severity: r.severity?.value ?? "" }])),
     reason: aside?.value ?? "",
   });
   return { node, value };

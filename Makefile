@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup debate test test-tools tools weights quick lint docs bench fuzz fuzz-fixed clean
+.PHONY: setup debate test test-tools test-web tools weights quick lint docs bench fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -34,6 +34,14 @@ test: lint
 # The six real tools, from npm into a cache outside of the repository, against a server on the loopback address.
 test-tools: setup
 	$(BIN)/python -m tests_tools
+
+# The page in a real browser: chromium, which the system has, and axe from npm into a cache outside of the repository.
+test-web: .venv/.web
+	$(BIN)/python -m tests_web
+
+.venv/.web: .venv/.ready
+	$(BIN)/python -m pip install --quiet --group web
+	touch $@
 
 # Only get them: mostly the network's work, which can go on beside something else.
 tools: setup

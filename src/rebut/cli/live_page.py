@@ -39,6 +39,7 @@ class LivePage:
         self._root = self._workspace = Path()
         self._session = ""
         self._starting: asyncio.Task[None] | None = None
+        self._opened = False
 
     def backends(self) -> Mapping[str, Custom]:
         """A person in a seat answers in the browser."""
@@ -72,7 +73,7 @@ class LivePage:
             self._root, self._workspace, debated_versions, session=self._session, controls=self.controls
         )
         await self._viewer.start()
-        show(self._viewer.address())
+        self._opened = show(self._viewer.address())
 
     async def stop(self) -> None:
         if self._starting:
@@ -83,7 +84,8 @@ class LivePage:
 
     def stay(self) -> None:
         """After the debate: serve the page until it is closed or Ctrl-C, if it was opened and there is a terminal."""
-        if self._viewer is None or not self._viewer.seen or not sys.stderr.isatty():
+        # A browser that was just started may need longer than the debate.
+        if self._viewer is None or not (self._viewer.seen or self._opened) or not sys.stderr.isatty():
             return
         say("\n  the page stays until you close it, or press Ctrl-C", sys.stderr)
         with suppress(KeyboardInterrupt):
@@ -104,8 +106,8 @@ class LivePage:
             await viewer.stop()
 
 
-def show(address: str) -> None:
-    """Open the address in the browser, or only print it."""
+def show(address: str) -> bool:
+    """Open the address in the browser, or only print it; whether it was opened."""
     context = click.get_current_context(silent=True)
     only_print = bool(context and context.meta.get(NO_OPEN))
     opened = False
@@ -125,6 +127,7 @@ def show(address: str) -> None:
         else f"  page        opened in the browser: {address.partition('?')[0]}",
         sys.stderr,
     )
+    return opened
 
 
 class _redirected:

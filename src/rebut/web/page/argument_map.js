@@ -64,7 +64,7 @@ export function argumentMap(debate) {
     svg.append(g);
   }
   const rest = debate.points.size - points.length;
-  return el("div", {}, el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Map of the argument" }, svg), legend(points), rest > 0 ? el("p", { class: "quiet" }, `The first ${MOST} of ${debate.points.size} are drawn.`) : null);
+  return el("div", {}, el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Map of the argument" }, svg), legend(points), rest > 0 ? el("p", { class: "quiet" }, `The first ${MOST} of ${debate.points.size} are drawn.`) : null);
 }
 
 function short(text, most) {

@@ -77,7 +77,7 @@ export function fileView(file, placed, debate, source, budget, split) {
     { class: "file-change" },
     el("h3", {}, file.path, file.old && file.old !== file.path ? ` (was ${file.old})` : ""),
     file.note ? el("p", { class: "quiet" }, file.note) : null,
-    file.hunks?.length ? el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `Change of ${file.path}` }, table) : null,
+    file.hunks?.length ? el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": `Change of ${file.path}` }, table) : null,
     rest.length ? el("div", { class: "elsewhere" }, rest.map((p) => note(p, debate))) : null,
   );
 }

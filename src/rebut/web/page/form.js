@@ -30,7 +30,7 @@ export function turnForm(turn, send) {
 
 function question(text) {
   const plain = text.replace(/^«(?:begin|end) (.+?) [0-9a-f]{16}»$/gm, (_, label) => `(${label})`);
-  return el("details", { class: "question", open: plain.length < 3000 }, el("summary", {}, "the question"), plain.length < 60000 ? markdown(plain, 4) : el("pre", {}, ...long(plain)));
+  return el("details", { class: "question", open: plain.length < 3000 }, el("summary", {}, "the question"), plain.length < 60000 ? markdown(plain) : el("pre", {}, ...long(plain)));
 }
 
 let fields = 0;
@@ -62,7 +62,7 @@ function ballot(b) {
   if (b.text) parts.push(el("pre", { tabindex: "0" }, ...long(b.text, 20000)));
   if (b.table?.length) {
     const [head, ...rows] = b.table;
-    parts.push(el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "The case as a table" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, rows.map((r) => el("tr", {}, r.map((c) => el("td", {}, c.slice(0, 600)))))))));
+    parts.push(el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "The case as a table" }, el("table", {}, el("thead", {}, el("tr", {}, head.map((c) => el("th", { scope: "col" }, c)))), el("tbody", {}, rows.map((r) => el("tr", {}, r.map((c) => el("td", {}, c.slice(0, 600)))))))));
   }
   const picks = (b.picks ?? []).map((p, n) => ({ name: p.name, ...radios(p.ask || "Your decision", `pick-${n}`, p.options, "") }));
   const remarks = (b.remarks ?? []).map((r) => (r.many === null ? remark(r) : list(r)));

@@ -145,7 +145,7 @@ class View {
     const slider = el("input", { type: "range", min: "1", max: "1", value: "1", "aria-label": "Position in the debate", input: () => this.seek(Number(slider.value)) });
     const play = el("button", { type: "button", "aria-label": "Play", click: () => this.play() }, "▶");
     const label = el("output", {});
-    const node = el("footer", { class: "player", role: "group", "aria-label": "Replay" }, play, slider, label);
+    const node = el("section", { class: "player", "aria-label": "Replay" }, play, slider, label);
     return { node, slider, play, label };
   }
 
@@ -336,7 +336,7 @@ function parent(view) {
   const holder = el("div", {});
   const draw = (found) => {
     if (!found?.columns) return;
-    fill(holder, el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Compared with its parent" }, el("table", { class: "beside" }, el("tbody", {}, found.labels.map((label, n) => el("tr", {}, el("th", { scope: "row" }, label), found.columns.map((c) => el("td", {}, c[n]))))))), el("p", { class: "quiet" }, `reused: ${found.reused}`));
+    fill(holder, el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Compared with its parent" }, el("table", { class: "beside" }, el("tbody", {}, found.labels.map((label, n) => el("tr", {}, label ? el("th", { scope: "row" }, label) : el("td", {}), found.columns.map((c) => el("td", {}, c[n]))))))), el("p", { class: "quiet" }, `reused: ${found.reused}`));
   };
   if (view.beside) draw(view.beside);
   else view.source.parent?.().then(draw);

@@ -7,6 +7,7 @@ export function markdown(text, level = 3) {
   const out = el("div", { class: "prose" });
   const lines = text.slice(0, 400000).split("\n");
   let list = null;
+  let depth = level - 1;
   let paragraph = [];
   const flush = () => {
     if (paragraph.length) out.append(el("p", {}, ...inline(paragraph.join(" "))));
@@ -28,7 +29,9 @@ export function markdown(text, level = 3) {
     if (heading) {
       flush();
       list = null;
-      out.append(el(`h${Math.min(6, level + heading[1].length - 1)}`, {}, ...inline(heading[2])));
+      // A text may begin with any level or leave one out; the page goes down one at a time.
+      depth = Math.min(6, level + heading[1].length - 1, depth + 1);
+      out.append(el(`h${depth}`, {}, ...inline(heading[2])));
     } else if (item) {
       flush();
       const numbered = /\d/.test(item[1]);

@@ -193,5 +193,5 @@ export function matrix(debate) {
     });
     body.append(el("tr", {}, el("th", { scope: "row" }, el("a", { href: `#point-${point.id}` }, point.id), " ", point.text.slice(0, 90), point.text.length > 90 ? "…" : ""), cells, el("td", {}, el("span", { class: `fate ${debate.tone(point)}` }, debate.fate(point)))));
   }
-  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Seats and points" }, el("table", { class: "matrix" }, el("thead", {}, head), body));
+  return el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Seats and points" }, el("table", { class: "matrix" }, el("thead", {}, head), body));
 }

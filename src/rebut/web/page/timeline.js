@@ -50,7 +50,7 @@ export function timeline(debate) {
     svg.append(g);
   }
   add_costs(svg, debate, bars, x, base + 22, height - base - 30, left, width - 20);
-  return el("div", {}, el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Timeline" }, svg), el("ul", { class: "legend" }, el("li", {}, el("span", { class: "key ok" }), "answered"), el("li", {}, el("span", { class: "key again" }), "asked again"), el("li", {}, el("span", { class: "key failed" }), "failed"), el("li", {}, el("span", { class: "key waiting" }), "waiting")), bars.length > MOST ? el("p", { class: "quiet" }, `The last ${MOST} of ${bars.length} calls are drawn.`) : null);
+  return el("div", {}, el("div", { class: "wide", tabindex: "0", role: "group", "aria-label": "Timeline" }, svg), el("ul", { class: "legend" }, el("li", {}, el("span", { class: "key ok" }), "answered"), el("li", {}, el("span", { class: "key again" }), "asked again"), el("li", {}, el("span", { class: "key failed" }), "failed"), el("li", {}, el("span", { class: "key waiting" }), "waiting")), bars.length > MOST ? el("p", { class: "quiet" }, `The last ${MOST} of ${bars.length} calls are drawn.`) : null);
 }
 
 function told(bar) {

@@ -195,7 +195,7 @@ class Frames:
         earlier = self.ledger
         again = step in self._entered
         self._entered.add(step)
-        # Entries that are recorded again, by an upgrade, stand in place of the earlier ones: all of it is told anew.
+        # Entries that are recorded again, by an upgrade, stand in place of the earlier ones: all of it is sent again.
         self.ledger = ledger_of(self.record) if again else earlier.add(entries)
         claims = 0 if again else len(earlier.claims)
         before = {p.id for p in earlier.points}

@@ -193,7 +193,7 @@ def test_the_door_is_exact() -> None:
             *("start", "resume", "fork", "replay", "run", "Connection", "Control"),
             *("Debate", "Round", "Ask", "Answer", "Answers", "Failure", "Outcome", "Verdict", "Glance"),
             *("Claim", "Point", "Move", "Evidence", "Ledger", "Form", "Cite", "Need", "fill", "MANY", "Role"),
-            *("Artifact", "ReviewResult", "Worth", "fates"),
+            *("Artifact", "ReviewResult", "Worth", "fates", "check", "check_async", "CheckedText", "CheckedCitation"),
             *("Participant", "ModelSpec", "Request", "Reply", "Backend", "Usage"),
             *("RebutError", "UsageError", "ParticipantFailed", "TooFewReplies", "Aborted", "RecordError"),
             *("ReplayMismatch", "DuplicateKey", "Paused", "__version__"),

@@ -46,6 +46,12 @@ if TYPE_CHECKING:
     from rebut.engine.protocol import MANY as MANY, Role as Role
     from rebut.engine.runtime import Connection as Connection, Control as Control
     from rebut.record.artifacts import Artifact as Artifact
+    from rebut.setup.citations import (
+        CheckedCitation as CheckedCitation,
+        CheckedText as CheckedText,
+        check as check,
+        check_async as check_async,
+    )
 
 __version__ = "0.1.0"
 
@@ -55,6 +61,10 @@ _DOOR = {
     "fork": "api",
     "replay": "api",
     "run": "api",
+    "check": "setup.citations",
+    "check_async": "setup.citations",
+    "CheckedText": "setup.citations",
+    "CheckedCitation": "setup.citations",
     "Connection": "engine.runtime",
     "Control": "engine.runtime",
     "Debate": "engine.debate",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
+from rebut.core import event_loop
 from rebut.core.errors import DeadlineReached, UsageError
 from rebut.domain.outcome import Outcome, nothing_yet
 from rebut.engine import fork as forking, resume as resuming, run as running, start as starting
@@ -108,20 +109,8 @@ def replay_plan(record: Record) -> Plan:
 
 def run(protocol: str | Path, topic: str = "", **named: Any) -> Outcome:
     """`start`, for code that is not async."""
-    if _in_a_loop():
-        raise UsageError(
-            "rebut.run waits, which is impossible where a loop is running already, as in a notebook",
-            "Write `await rebut.start(…)` there, with the same arguments.",
-        )
+    event_loop.refuse_to_wait("run", "start")
     return asyncio.run(start(protocol, topic, **named))
-
-
-def _in_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 async def _in_time(

@@ -32,6 +32,17 @@ def is_running() -> bool:
     return asyncio is not None and asyncio._get_running_loop() is not None
 
 
+def refuse_to_wait(name: str, instead: str) -> None:
+    """Refuse a public function that waits for its result where a loop is running: it would stop that loop."""
+    if is_running():
+        from rebut.core.errors import UsageError
+
+        raise UsageError(
+            f"rebut.{name} waits, which is impossible where a loop is running already, as in a notebook",
+            f"Write `await rebut.{instead}(…)` there, with the same arguments.",
+        )
+
+
 @coroutine
 def started() -> Generator[None, None, None]:
     """Returns once a loop is running. Await this before the first use of asyncio."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 import click
 
@@ -37,37 +38,27 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
     Exit code 1 if a citation is absent. Found means that the quoted words are there, not that they prove anything.
     """
     from rebut.cli.output import folded, say, say_json, width
-    from rebut.core import event_loop
-    from rebut.core.errors import UsageError
-    from rebut.core.files import repository
-    from rebut.core.text import clean, counted, cut, wrapped
-    from rebut.evidence.lookup import look_up
-    from rebut.setup.config_files import never_sent
+    from rebut.core.json_value import as_row
+    from rebut.core.text import counted, cut, wrapped
+    from rebut.evidence.lookup import Verdict
+    from rebut.setup.citations import check
 
-    if root is not None and not root.is_dir():
-        raise UsageError(f"there is no folder {root}")
-    text, name, base = _text(file)
-    workspace = (root or Path.cwd()).resolve()
-    never = never_sent(workspace=repository(workspace), env=os.environ)
+    text, name, folder = _text(file)
     with _said_if_slow(f"  checking the citations in {name} …", wanted=not as_json):
-        found = event_loop.run(look_up(clean(text), workspace, str, never, base))
-    counts: dict[str, int] = {}
-    for _, mark in found:
-        counts[mark.mark] = counts.get(mark.mark, 0) + 1
-    code = 1 if counts.get("absent") else 0
+        checked = check(text, root=root, folder=folder)
+    found, counts = checked.citations, checked.counts
+    code = 0 if checked.ok else 1
     if as_json:
-        rows = [{"line": f.line, "place": f.citation.place, "quote": f.citation.quote, **m.to_json()} for f, m in found]
-        say_json({"file": name, "counts": counts, "citations": rows, "exit": code})
+        say_json({"file": name, "counts": counts, "citations": as_row(found), "exit": code})
         return code
-    order = ("found", "moved", "located", "absent", "uncheckable")
-    tally = ", ".join(f"{counts[k]} {k}" for k in order if counts.get(k))
+    tally = ", ".join(f"{counts[mark]} {mark}" for mark in get_args(Verdict) if mark in counts)
     count = f"  {counted(len(found), 'citation')} in {name}"
     say(folded(count + (f": {tally}" if tally else ""), sys.stdout))
-    listed = [(f, m) for f, m in found if everything or m.mark in BAD]
-    for f, m in listed[:MOST]:
-        quote = f'  "{cut(f.citation.quote, 60)}"' if f.citation.quote else ""
-        note = f"now at {m.moved_to}" if m.moved_to else m.note.removeprefix(f"{f.citation.place}: ")
-        head = f"    {m.mark:<11} {f.citation.place}{quote}  (line {f.line})"
+    listed = [one for one in found if everything or one.mark in BAD]
+    for one in listed[:MOST]:
+        quote = f'  "{cut(one.quote, 60)}"' if one.quote else ""
+        note = f"now at {one.moved_to}" if one.moved_to else one.note.removeprefix(f"{one.place}: ")
+        head = f"    {one.mark:<11} {one.place}{quote}  (line {one.line})"
         beside = len(head) + len(note) + 3 <= width()
         below = "\n".join([folded(head, sys.stdout, 16), *wrapped(note, max(30, width() - 2), indent=" " * 16)])
         say(f"{head}   {note}".rstrip() if beside else below)

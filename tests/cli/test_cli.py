@@ -54,7 +54,7 @@ def test_an_unknown_word_is_an_error_with_a_suggestion_and_never_a_topic(capsys:
         (["duel", "x", "--proposer", "openai:a", "--challenger", "openai:b"], "OPENAI_API_KEY is not set"),
         (["duel", "x", "--proposer", "openai@hihg", "--challenger", "openai:b"], "unknown effort 'hihg'"),
         (
-            ["duel", "x", "--proposer", "", "--challenger", "openai:b", "--timeout", "0"],
+            ["duel", "x", "--proposer", "openai:a", "--challenger", "openai:b", "--timeout", "0"],
             "--timeout must be 5 to 3,600, got 0",
         ),
         (["duel", "x", "--max-calls", "-1"], "--max-calls must be 1 to 10,000, got -1"),

@@ -465,7 +465,7 @@ def test_a_new_weakness_on_the_line_of_an_earlier_one_is_new(workspace: Path) ->
     told = duel(workspace, said)
     assert len(record_of(told).calls["r2/follow-up@challenger"].asked) == 1, "it is not sent back"
     assert points(told)["D3"] == lag
-    assert f"D3 (challenger, round 2; P1, correctness, about C1; raised): {lag}" in prompt(told, "verdict@judge")
+    assert f"D3 (P1, correctness): {lag}" in prompt(told, "verdict@judge")
     state = json.loads((workspace.parent / "state/debate/last-debate.json").read_text())
     assert f"D3 (P1, correctness): {lag}" in state["exchanges"][-1]["response"]
 

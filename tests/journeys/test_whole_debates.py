@@ -337,7 +337,7 @@ def duel(workspace: Path, said: dict[str, Any] | None = None, rounds: int = 2, *
 def test_both_sides_are_asked_for_evidence_and_what_lacks_it_is_in_the_verdict(workspace: Path) -> None:  # D2 D5 C11
     told = duel(workspace)
     for key in ("r1/opening@proposer", "r1/challenge@challenger", "r2/defense@proposer", "r2/follow-up@challenger"):
-        assert "Both sides follow one rule in every round: each claim names its evidence" in prompt(told, key)
+        assert "The rule for both sides: each claim cites its evidence" in prompt(told, key)
     assert told["ledger"]["unsupported"] == ["C2"]
     final = json.loads(piped("show", told["session"], "--json").stdout)["outcome"]["final"]
     assert "### Unsupported Claims\n\n- C2 (proposer, round 1): Redis is always faster." in final

@@ -104,7 +104,7 @@ def points(
         about = f", about {name(p.about)}" if p.about else ""
         kind = f"{words.severity(p)}, {p.category or 'no category'}{about}"
         stands = (status or ledger.status)(p.id)
-        if p.round >= quoted_since:
+        if p.round >= quoted_since and not p.said:  # of an issue with several wordings, every one is shown
             rows.append(f"{p.id} ({words.severity(p)}{about}; {stands}): {cut(p.text, FIRST_WORDS)}")
         else:
             rows += _issue(p, f"{who}; {kind}; {stands}", words, name)

@@ -9,7 +9,6 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -196,7 +195,7 @@ def load(name: str | Path) -> Protocol:
     """A shipped or an installed protocol by its name, or any protocol by the path of its file."""
     text = str(name)
     if text in BUILT_IN:
-        return _shipped(text)
+        return of_module(importlib.import_module(f"rebut.protocols.{text}"))
     path = Path(text).expanduser()
     if path.suffix != ".py":
         return _installed(text.removeprefix(INSTALLED))
@@ -213,11 +212,6 @@ def load(name: str | Path) -> Protocol:
         raise UsageError(f"{text} cannot be loaded: {type(error).__name__}: {error}") from error
     # The text of the file is part of its version: an edited protocol is another one, not a nondeterministic one.
     return of_module(module, source=str(path.resolve()), sha=sha)
-
-
-@cache
-def _shipped(name: str) -> Protocol:
-    return of_module(importlib.import_module(f"rebut.protocols.{name}"))
 
 
 def file_digest(source: bytes) -> str:

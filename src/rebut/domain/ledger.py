@@ -228,12 +228,15 @@ class Ledger:
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
         ledger = self
+        worded: set[str] | None = None
         for entry in entries:
             match entry:
                 case Claim():
                     ledger = replace(ledger, claims=(*ledger.claims, replace(entry, id=f"C{len(ledger.claims) + 1}")))
                 case Point():
-                    ledger = ledger._raise(entry)
+                    # Only a point in known words can repeat one: a long answer is not compared word by word.
+                    worded = ledger._worded() if worded is None else worded
+                    ledger = ledger._raise(entry, worded)
                 case Move():
                     ledger = ledger._move(entry)
                 case Slip() if known := ledger.point(entry.point):
@@ -243,13 +246,21 @@ class Ledger:
             ledger = replace(ledger, entries=(*ledger.entries, entry))
         return ledger
 
-    def _raise(self, point: Point) -> Ledger:
-        if issue := self.repeated(point):
+    def _worded(self) -> set[str]:
+        """The words in which points were raised."""
+        return {_plain(one.text) for issue in self.points for one in issue.wordings}
+
+    def _raise(self, point: Point, worded: set[str]) -> Ledger:
+        words = _plain(point.text)
+        may_repeat = self.version == 1 or point.same_as or words in worded
+        if may_repeat and (issue := self.repeated(point)):
+            worded.add(words)
             return self._join(issue, point)
         if point.same_as and self.point(point.same_as) is None:
             return replace(self, unmatched=(*self.unmatched, unplaced(point)))
         id = f"{self.letter}{len(self.points) + len(self.joined) + 1}"
         new = replace(point, id=id, voices=(point.by,), same_as="", said=())
+        worded.add(words)
         return replace(self, points=(*self.points, new))
 
     def repeated(self, point: Point) -> Point | None:
@@ -274,9 +285,8 @@ class Ledger:
     def _same_place(self, point: Point, known: Point) -> bool:
         """Version 1: the same category and overlapping lines, whatever the words."""
         twice = point.by in known.voices and point.round == known.round
-        over = self.status(known.id) in OVER
         alike = bool(point.category) and point.category == known.category and overlap(point, known)
-        return alike and not twice and not over
+        return alike and not twice and self.status(known.id) not in OVER
 
     def _join(self, issue: Point, point: Point) -> Ledger:
         """The issue with one more point in its own words. In a later round it is also a move: the issue is pressed."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from rebut.core.frozen import frozen
@@ -20,7 +20,7 @@ from rebut.core.json_value import Json, as_row
 from rebut.core.text import counted
 from rebut.domain import render
 from rebut.domain.amounts import duration, money, size, spent
-from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, Same, distinct, from_json, noun_in, similar
+from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, Same, Slip, distinct, from_json, noun_in, similar
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import MOVES, SILENT
 from rebut.domain.session_status import headline_of, ledger_of
@@ -204,7 +204,7 @@ class Frames:
         texts = {e.text for e in entries if isinstance(e, Point)}
         changed |= {p.id for p in self.ledger.points if p.said and any(one.text in texts for one in p.said)}
         row: Row = {"noun": self.ledger.noun, "step": step}
-        row["points"] = [self._point(p) for p in self.ledger.points if p.id in changed]
+        row["points"] = self._points(changed)
         row["claims"] = [self._claim(c) for c in self.ledger.claims[claims:]]
         now = {p.id for p in self.ledger.points} | {c.id for c in self.ledger.claims}
         row["gone"] = [one.id for one in (*earlier.points, *earlier.claims) if one.id not in now]
@@ -215,14 +215,29 @@ class Frames:
 
     # the ledger
 
-    def _point(self, p: Point) -> Row:
-        ledger = self.ledger
+    def _points(self, changed: Container[str]) -> list[Json]:
+        """The points with these ids. Each is read from a ledger of its own: a long one is not searched for each."""
+        moves, slips = dict[str, list[Move]](), dict[str, list[Slip]]()
+        for move in self.ledger.moves:
+            moves.setdefault(move.point, []).append(move)
+        for slip in self.ledger.slips:
+            slips.setdefault(slip.point, []).append(slip)
+        out: list[Json] = []
+        for p in self.ledger.points:
+            if p.id in changed:
+                own, slipped = tuple(moves.get(p.id, ())), tuple(slips.get(p.id, ()))
+                out.append(
+                    self._point(p, Ledger(self.ledger.letter, (), (p,), own, (), slipped, held=self.ledger.held))
+                )
+        return out
+
+    def _point(self, p: Point, ledger: Ledger) -> Row:
         row: Row = {"id": p.id, "text": p.text, "by": p.by, "voices": [*p.voices], "round": p.round}
         row |= {"severity": ledger.severity(p.id), "raised_as": p.severity, "category": p.category, "about": p.about}
         row |= {"status": ledger.status(p.id), "struck": p.struck, "contested": ledger.contested(p)}
         row["said"] = [self._wording(one) for one in distinct(p.wordings)]
-        row["moves"] = [self._move(m) for m in ledger.answers if m.point == p.id]
-        row["slips"] = [as_row(s) for s in dict.fromkeys(s for s in ledger.slips if s.point == p.id)]
+        row["moves"] = [self._move(m) for m in ledger.answers]
+        row["slips"] = [as_row(s) for s in dict.fromkeys(ledger.slips)]
         return row
 
     def _wording(self, p: Point) -> Row:

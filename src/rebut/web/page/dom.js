@@ -10,7 +10,7 @@ export function el(tag, attributes = {}, ...children) {
     if (value === undefined || value === null || value === false) continue;
     if (typeof value === "function") made.addEventListener(name, value);
     else if (name === "class") made.setAttribute("class", value);
-    else made.setAttribute(name, value === true ? "" : String(value));
+    else made.setAttribute(name, value === true ? "" : plain(String(value)));
   }
   add(made, children);
   return made;
@@ -25,9 +25,12 @@ export function add(parent, children) {
 }
 
 // Characters that turn the direction of the text around them are shown by their number, as code review tools do.
+export function plain(text) {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g, (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase()}]`);
+}
+
 export function readable(text) {
-  const safe = text.replace(/[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g, (c) => `[U+${c.charCodeAt(0).toString(16).toUpperCase()}]`);
-  return document.createTextNode(safe);
+  return document.createTextNode(plain(text));
 }
 
 export function fill(parent, ...children) {

@@ -1,4 +1,4 @@
-import { el, fill, money, plural, thousands, when } from "./dom.js";
+import { el, fill, money, plain, plural, thousands, when } from "./dom.js";
 import { Debate } from "./debate.js";
 import { markdown } from "./markdown.js";
 import { board, claims, matrix } from "./points.js";
@@ -169,7 +169,7 @@ class View {
     if (!this.parts.header) this.build();
     const p = this.parts;
     const d = this.debate;
-    document.title = `${d.outcome ? d.outcome.heading : this.running ? "running" : "open"}: ${d.opened.topic.slice(0, 80)} — rebut`;
+    document.title = plain(`${d.outcome ? d.outcome.heading : this.running ? "running" : "open"}: ${d.opened.topic.slice(0, 80)} — rebut`);
     fill(p.header, head(this));
     fill(p.answer, outcome(d, this));
     this.drawControls();

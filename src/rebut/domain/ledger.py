@@ -227,9 +227,9 @@ class Ledger:
     """Everything that was added, in order. Empty for a ledger that was read from an outcome."""
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
-        ledger = self
+        ledger, added = self, tuple(entries)
         worded: set[str] | None = None
-        for entry in entries:
+        for entry in added:
             match entry:
                 case Claim():
                     ledger = replace(ledger, claims=(*ledger.claims, replace(entry, id=f"C{len(ledger.claims) + 1}")))
@@ -243,8 +243,7 @@ class Ledger:
                     ledger = replace(ledger, slips=(*ledger.slips, replace(entry, point=known.id)))
                 case Same():
                     ledger = ledger._unite(entry)
-            ledger = replace(ledger, entries=(*ledger.entries, entry))
-        return ledger
+        return replace(ledger, entries=(*self.entries, *added)) if added else self
 
     def _worded(self) -> set[str]:
         """The words in which points were raised."""

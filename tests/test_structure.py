@@ -194,6 +194,7 @@ def test_the_door_is_exact() -> None:
             *("Debate", "Round", "Ask", "Answer", "Answers", "Failure", "Outcome", "Verdict", "Glance"),
             *("Claim", "Point", "Move", "Evidence", "Ledger", "Form", "Cite", "Need", "fill", "MANY", "Role"),
             *("Artifact", "ReviewResult", "Worth", "fates", "check", "check_async", "CheckedText", "CheckedCitation"),
+            *("ask", "ask_async", "review", "review_async", "plan", "plan_async"),
             *("Participant", "ModelSpec", "Request", "Reply", "Backend", "Usage"),
             *("RebutError", "UsageError", "ParticipantFailed", "TooFewReplies", "Aborted", "RecordError"),
             *("ReplayMismatch", "DuplicateKey", "Paused", "__version__"),

@@ -9,7 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rebut.api import fork as fork, replay as replay, resume as resume, run as run, start as start
+    from rebut.api import (
+        ask as ask,
+        ask_async as ask_async,
+        fork as fork,
+        plan as plan,
+        plan_async as plan_async,
+        replay as replay,
+        resume as resume,
+        review as review,
+        review_async as review_async,
+        run as run,
+        start as start,
+    )
     from rebut.core.errors import (
         Aborted as Aborted,
         DuplicateKey as DuplicateKey,
@@ -61,6 +73,7 @@ _DOOR = {
     "fork": "api",
     "replay": "api",
     "run": "api",
+    **dict.fromkeys(("ask", "ask_async", "review", "review_async", "plan", "plan_async"), "api"),
     "check": "setup.citations",
     "check_async": "setup.citations",
     "CheckedText": "setup.citations",

@@ -1,16 +1,19 @@
-"""The public functions: start, resume, fork and replay a debate (async), or `run` one and wait.
+"""The public functions: start, resume, fork and replay a debate (async), or `run` one and wait; and the short ways.
 
+    outcome = rebut.ask("Redis or Memcached?", models=["openai:a", "openai:b"])
     outcome = rebut.run("duel", "Redis or Memcached?", proposer="openai:a", challenger="openai:b", rounds=2)
 
-Keyword arguments named after the protocol's seats are model specs; the rest are its settings.
+Keyword arguments named after the protocol's seats are model specs; the rest are its settings. `ask`, `review` and
+`plan` have twins for async code, `ask_async` and so on; the twin of `run` is `start`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rebut.core import event_loop
 from rebut.core.errors import DeadlineReached, UsageError
@@ -20,7 +23,12 @@ from rebut.engine.plan import Plan, participants
 from rebut.engine.protocol import load
 from rebut.record import sessions
 from rebut.record.record import Record
+from rebut.setup import verbs
 from rebut.setup.prepare import Setup as Setup, settings_of, state_dir as state_dir
+
+if TYPE_CHECKING:
+    from rebut.setup.verbs import Verb
+    from rebut.workspace.targets.target import Wanted
 
 Desk = Setup
 """The name of `Setup` in 0.1, kept for one release."""
@@ -111,6 +119,106 @@ def run(protocol: str | Path, topic: str = "", **named: Any) -> Outcome:
     """`start`, for code that is not async."""
     event_loop.refuse_to_wait("run", "start")
     return asyncio.run(start(protocol, topic, **named))
+
+
+# The short ways
+
+
+def ask(question: str, *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any) -> Outcome:
+    """Two models answer a question, and debate if they differ: `rebut ask`. With `deep`, a panel of experts does."""
+    event_loop.refuse_to_wait("ask", "ask_async")
+    return asyncio.run(ask_async(question, models=models, quick=quick, deep=deep, **named))
+
+
+async def ask_async(
+    question: str, *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any
+) -> Outcome:
+    """`ask`, for async code."""
+    if not question.strip():
+        raise UsageError("the question is empty")
+    verb = verbs.ask(_models(models), deep=deep)
+    return await _short(verb, question, None, quick, deep, named)
+
+
+def review(
+    change: str | Path = "", *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any
+) -> Outcome:
+    """A critic reads a change, and a judge weighs the findings: `rebut review`.
+
+    `change` is a diff, a commit, a range A..B or a file; if it is empty, the uncommitted changes, or else this branch.
+    With `fix=True`, the debate also writes a patch.
+    """
+    event_loop.refuse_to_wait("review", "review_async")
+    return asyncio.run(review_async(change, models=models, quick=quick, deep=deep, **named))
+
+
+async def review_async(
+    change: str | Path = "", *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any
+) -> Outcome:
+    """`review`, for async code."""
+    what = str(change)
+
+    async def wanted(setup: Setup) -> Wanted:
+        if "\n" in what:
+            from rebut.workspace.targets.target import Wanted
+
+            return Wanted(target="code", content=what)
+        return await verbs.change(what, setup.workspace)
+
+    named["skip_materialize_opposite"] = not named.pop("fix", False)
+    return await _short(verbs.review(_models(models)), "", wanted, quick, deep, named)
+
+
+def plan(
+    path: str | Path, *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any
+) -> Outcome:
+    """A critic reads the plan in a file, and a judge weighs the findings: `rebut plan`."""
+    event_loop.refuse_to_wait("plan", "plan_async")
+    return asyncio.run(plan_async(path, models=models, quick=quick, deep=deep, **named))
+
+
+async def plan_async(
+    path: str | Path, *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any
+) -> Outcome:
+    """`plan`, for async code."""
+
+    async def wanted(setup: Setup) -> Wanted:
+        return verbs.text_file(str(path), setup.workspace)
+
+    named["skip_materialize_opposite"] = True
+    return await _short(verbs.plan(_models(models)), "", wanted, quick, deep, named)
+
+
+def _models(given: Sequence[str]) -> list[str]:
+    if isinstance(given, str):  # a string is a sequence of letters
+        raise UsageError(f"models must be a list, got {given!r}", f"Write models={given.split(',')!r}.")
+    return [str(one) for one in given]
+
+
+async def _short(
+    verb: Verb,
+    topic: str,
+    wanted: Callable[[Setup], Awaitable[Wanted]] | None,
+    quick: bool,
+    deep: bool,
+    named: dict[str, Any],
+) -> Outcome:
+    """Run what a verb stands for."""
+    if quick and deep:
+        raise UsageError("give quick or deep, not both")
+
+    async def act(setup: Setup) -> Outcome:
+        found = await wanted(setup) if wanted else None
+        look = verb.first_look(named, found, quick=quick, deep=deep)
+        if found is not None:
+            named["target"], named["redaction"] = await setup.resolve(found)
+        naming = 'models=["claude", "codex"]'
+        made = verbs.planned(setup, verb.protocol, topic, first_look=look, naming=naming, **named)
+        if made.protocol.reviews:
+            made = replace(made, asked={"verb": verb.name})
+        return await starting.start(made, setup.environment)
+
+    return await _in_time(act, _setup(named.pop("setup", None), named))
 
 
 async def _in_time(

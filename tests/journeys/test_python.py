@@ -8,10 +8,18 @@ import subprocess
 import sys
 from dataclasses import FrozenInstanceError
 from pathlib import Path
+from typing import Any
 
+import crosses
+import panels
 import pytest
+import voices
+from test_ask import said
+from test_quick import DIFF, REVIEW, company
 
 import rebut
+from rebut.record import sessions
+from rebut.record.record import Record
 from tests.console import REBUT
 
 ROOT = Path(__file__).parents[2]
@@ -69,3 +77,98 @@ assert "asyncio" not in sys.modules and "pydantic" not in sys.modules
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# ask, review, plan
+
+
+def newest() -> Record:
+    return sessions.load(next(iter(sessions.sessions(sessions.home()))).folder)
+
+
+def setting(record: Record) -> list[Any]:
+    """What a debate was set up with."""
+    target = record.facts["target"].value if "target" in record.facts else {}
+    assert isinstance(target, dict)
+    was = record.opened
+    about = [target.get(name) for name in ("kind", "scope", "diff", "text", "cites")]
+    return [was.protocol, was.topic, was.settings, was.seats, was.limits, *about]
+
+
+PLAN = {"r1/critique@critic": crosses.proposal(), "r1/judgement@judge": crosses.judgement()}
+
+
+@pytest.mark.parametrize("pace", ["", "quick", "deep"])
+def test_a_question_has_the_models_limits_and_rounds_of_the_command(tmp_path: Path, workspace: Path, pace: str) -> None:
+    # C13
+    experts = panels.seats(tmp_path / "p", panels.consensus())
+    two = company(tmp_path / "s", said(same=False), 3)
+    who = ",".join([experts["lead"], *experts["challenger"]]) if pace == "deep" else two
+    done = voices.cli("ask", "Redis?", "--with", who, "--json", *([f"--{pace}"] if pace else []), cwd=workspace)
+    of_command, told = setting(newest()), json.loads(done.stdout)
+    outcome = rebut.ask("Redis?", models=who.split(","), quick=pace == "quick", deep=pace == "deep")
+    assert setting(newest()) == of_command and newest().opened.id == outcome.session != told["session"]
+    assert (outcome.heading, outcome.decision) == (told["heading"], told["decision"])
+    if pace != "deep":
+        assert outcome.answers is not None and outcome.verdict is not None and outcome.verdict.winner
+
+
+def test_a_change_and_a_plan_are_reviewed_as_by_the_command(tmp_path: Path, shop: Path) -> None:
+    # C13
+    (shop / "PLAN.md").write_text("# Proposal\n\nWe drop the queue, as in api/none.py:3.\n")
+    critics, readers = company(tmp_path / "s", REVIEW, 2), company(tmp_path / "t", PLAN, 2)
+    voices.cli("review", "--with", critics, "--json", cwd=shop)
+    of_command = setting(newest())
+    outcome = rebut.review(models=critics.split(","), workspace=shop)
+    assert setting(newest()) == of_command and outcome.review is not None
+    assert [(f.id, f.place, f.severity) for f in outcome.review.findings] == [("F1", "api/orders.py:5", "P1")]
+    assert rebut.review("api/orders.py", models=critics.split(","), workspace=shop).review is not None
+    assert setting(newest())[6] == "file:api/orders.py", "a file is looked for in the workspace"
+    voices.cli("plan", "PLAN.md", "--with", readers, "--json", cwd=shop)
+    of_command = setting(newest())
+    assert rebut.plan("PLAN.md", models=readers.split(","), workspace=shop).review is not None
+    assert setting(newest()) == of_command
+    listed = json.loads(voices.cli("list", "--json", "--all", cwd=shop).stdout)
+    assert {row["verb"] for row in listed} == {"review", "plan"}
+
+
+def test_a_diff_is_reviewed_as_given(tmp_path: Path, shop: Path) -> None:
+    outcome = rebut.review(DIFF, models=company(tmp_path / "s", REVIEW, 2).split(","), workspace=shop)
+    assert outcome.review is not None and "api/new.py" in setting(newest())[7]
+
+
+def test_the_twins_of_the_short_functions_are_coroutines_with_the_same_result(tmp_path: Path, shop: Path) -> None:
+    (shop / "PLAN.md").write_text("# Proposal\n\nWe drop the queue.\n")
+    asked, read = company(tmp_path / "s", said(same=True), 3).split(","), company(tmp_path / "t", PLAN, 2).split(",")
+
+    async def all_three() -> list[rebut.Outcome]:
+        for name in ("ask", "review", "plan"):
+            with pytest.raises(rebut.UsageError, match=rf"await rebut\.{name}_async"):
+                getattr(rebut, name)("PLAN.md", models=asked)
+        return await asyncio.gather(
+            rebut.ask_async("Redis?", models=asked, workspace=shop),
+            rebut.review_async("api/orders.py", models=company(tmp_path / "u", REVIEW, 2).split(","), workspace=shop),
+            rebut.plan_async(Path("PLAN.md"), models=read, workspace=shop),
+        )
+
+    answer, review, plan = asyncio.run(all_three())
+    assert answer.heading == "BOTH AGREE: Keep Redis" and review.review and plan.review
+
+
+def test_what_a_short_function_refuses(tmp_path: Path, shop: Path) -> None:
+    with pytest.raises(rebut.UsageError, match="models must be a list") as caught:
+        rebut.ask("Redis?", models="claude,codex")
+    assert "['claude', 'codex']" in caught.value.hint
+    for refused, why in (
+        (lambda: rebut.ask(" "), "the question is empty"),
+        (lambda: rebut.ask("Redis?", quick=True, deep=True), "quick or deep"),
+        (lambda: rebut.plan("none.md", workspace=shop), "there is no file none.md"),
+        (lambda: rebut.review("api", workspace=shop), "api is a folder"),
+        (lambda: rebut.ask("Redis?", models=["scripted:a", "scripted:b"], colour="red"), "colour"),
+    ):
+        with pytest.raises(rebut.UsageError, match=why):
+            refused()
+    with pytest.raises(rebut.RebutError, match="needs two models") as few:
+        rebut.ask("Redis?", env={"HOME": str(tmp_path), "PATH": ""}, workspace=shop)
+    assert "--with" not in str(few.value)
+    assert not sessions.sessions(sessions.home())

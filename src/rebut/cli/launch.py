@@ -16,7 +16,7 @@ from rebut.cli.deadline import switch_off
 from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
-from rebut.core.errors import Interrupted, NotSeated, Paused, PriceUnknown, RebutError, UsageError
+from rebut.core.errors import Interrupted, Paused, RebutError, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
@@ -27,6 +27,7 @@ from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start
 from rebut.record import sessions
 from rebut.reports import terminal
+from rebut.setup.verbs import planned
 
 if TYPE_CHECKING:
     from rebut.cli.gate_flags import Gating
@@ -37,7 +38,6 @@ MOST_SHOWN = 20
 """Paths that --dry-run lists."""
 MOST_RUNS = 1000
 APPLIED = "applied to the working tree"
-THRIFTY_TOKENS = 300_000
 ROUND_TOKENS = 3000
 """Tokens that a round adds to a prompt, for the estimate of --dry-run: a high guess."""
 
@@ -123,30 +123,6 @@ def launch(
     judge = gating.judge if gating else None
     code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
     return code or (3 if refused else 0)
-
-
-def planned(setup: Setup, protocol: str, topic: str, *, thrifty: bool = False, verb: str = "", **named: Any) -> Plan:
-    """The plan. With `thrifty`, tokens are limited instead of dollars if a price is unknown.
-
-    With a `verb` (`ask`, `review`, `plan`), an error is about models, not about the seats of its protocol.
-    """
-    try:
-        return setup.plan(protocol, topic, **named)
-    except NotSeated as error:
-        if not verb:
-            raise
-        from rebut.setup.discover import GET_ONE
-
-        raise NotSeated(
-            f"`rebut {verb}` needs two models, and found fewer",
-            "" if error.why_none == GET_ONE else "Name them, for example --with claude,codex.",
-            error.why_none,
-        ) from error
-    except PriceUnknown:
-        if not thrifty:
-            raise
-        usual = {**named["usual_limits"], "usd": None, "tokens": THRIFTY_TOKENS}
-        return setup.plan(protocol, topic, **{**named, "usual_limits": usual})
 
 
 def repeated(named: dict[str, Any]) -> Repeat | None:

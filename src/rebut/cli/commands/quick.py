@@ -25,17 +25,13 @@ from rebut.cli.options import (
     wanted_by,
     with_options,
 )
+from rebut.setup import verbs
 
 if TYPE_CHECKING:
+    from rebut.setup.verbs import Verb
     from rebut.workspace.targets.target import Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
-FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
-"""Limits of these commands, unless others are given."""
-A_PLAN = 120
-"""Seconds per call for a text: with less, the review would be reported as short of time."""
-QUICK = {"timeout": 60, "calls": 10, "usd": 1}
-DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 
 
 def common_options(f: F) -> F:
@@ -77,9 +73,7 @@ def ask_command(question: str, company: str | None, **named: Any) -> int:
         for name in ("proposer", "challenger", "judge", "rounds"):
             if named.pop(name) is not None:
                 raise click.UsageError(f"--deep holds a panel, which has no --{name} here; name the models by --with")
-        return _go("panel", question, named, {"lead": who[:1], "challenger": who[1:]})
-    roles = dict(zip(("proposer", "challenger", "judge"), who, strict=False))
-    return _go("ask", question, named, roles)
+    return _go(verbs.ask(who, deep=named["deep"]), question, named)
 
 
 @click.command("review", cls=Many)
@@ -100,16 +94,16 @@ def review_command(what: str, fix: bool, interactive: bool, company: str | None,
     named["mode"] = "manual" if interactive else named["mode"]
     named["skip_materialize_opposite"] |= not (fix or named["apply_patch"])
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
-    roles = dict(zip(("critic", "judge"), _company(company), strict=False))
+    verb = verbs.review(_company(company))
     here = click.get_current_context()
     chosen = [name for name in CHOOSE if here.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     if what and chosen:
         raise click.UsageError(f"{what} and --{chosen[0].replace('_', '-')} both say what to review; give one")
     if chosen:
-        return _go("cross", "", named, roles, wanted_by("", named))
+        return _go(verb, "", named, wanted_by("", named))
     for name in CHOOSE:
         named.pop(name)
-    return _go("cross", "", named, roles, of_review(what))
+    return _go(verb, "", named, of_review(what))
 
 
 @click.command("plan", cls=Many)
@@ -138,10 +132,9 @@ def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) ->
         named["rewrites"] = file
         named["strategy"] = "debate"  # whatever .kiln/config.json says about stages
         named["everything"] = False  # a revision has no findings to hide
-        return _go("revise", topic, named, {"author": _authors(who[:2]), "synthesizer": who[2:3]})
-    roles = dict(zip(("critic", "judge"), who, strict=False))
+        return _go(verbs.rewrite(who), topic, named)
     named["skip_materialize_opposite"] = True
-    return _go("cross", "", named, roles, of_plan(file))
+    return _go(verbs.plan(who), "", named, of_plan(file))
 
 
 def _company(given: str | None) -> list[str]:
@@ -149,17 +142,6 @@ def _company(given: str | None) -> list[str]:
     if given is not None and not all(who):
         raise click.UsageError(f"--with takes models joined by commas, got {given!r}")
     return who
-
-
-def _authors(who: list[str]) -> list[str]:
-    """Two models of one provider get names: `revise` needs them for its files, and this command has no flag for it."""
-    from rebut.core.types import ModelSpec
-    from rebut.setup.seats import told_apart
-
-    out: list[ModelSpec] = []
-    for text in who:
-        out.append(told_apart(ModelSpec.parse(text), out))
-    return [spec.written for spec in out]
 
 
 CHOOSE = ("target", "scope", "base", "commit", "uncommitted", "artifact_file", "context_file", "from_transcript")
@@ -173,37 +155,23 @@ OF_A_REWRITE = ("synthesizer", "baseline", "show_names")
 """… and those that only a rewrite has."""
 
 
-def _go(protocol: str, topic: str, named: dict[str, Any], roles: dict[str, Any], wanted: Wanted | None = None) -> int:
+def _go(verb: Verb, topic: str, named: dict[str, Any], wanted: Wanted | None = None) -> int:
     from rebut.cli.launch import launch
     from rebut.engine.protocol import load
 
     quick, deep, save = (named.pop(name) for name in ("quick", "deep", "save"))
     if quick and deep:
         raise click.UsageError("give --quick or --deep, not both")
-    verb = click.get_current_context().info_name or ""
-    named["verb"] = verb
     if "backend_timeout_seconds" in named:
         call_limit(named)
     how = shown(named)
-    chosen = named["limits"]
-    defaults = QUICK if quick else DEEP if deep else FIRST_LOOK
-    if wanted is not None and wanted.target == "proposal" and not quick:
-        defaults = {**defaults, "timeout": max(defaults["timeout"], A_PLAN)}
-    named["usual_limits"] = defaults
-    # Where no limit was given and a price is unknown, tokens are limited instead of dollars.
-    named["thrifty"] = "usd" not in chosen and "tokens" not in chosen
-    named |= {role: who for role, who in roles.items() if who and not named.get(role)}
-    named["effort"] = named.get("effort") or ("low" if quick else None)
-    if protocol != "panel" and named.get("rounds") is None and not named.get("intensity"):
-        named["rounds"] = 3 if deep else 1
-    if named.get("intensity"):  # it sets the time of a call
-        named["usual_limits"] = {name: most for name, most in defaults.items() if name != "timeout"}
-    made = load(protocol)
-    if made.place and not (named.get(made.place) and not save):
-        named[made.place] = str(Path(save).expanduser().absolute()) if save else "-"
-    elif save:
-        raise click.UsageError(f"{protocol} writes no files; `rebut export` writes the session")
+    made = load(verb.protocol)
+    if save and not made.place:
+        raise click.UsageError(f"{verb.protocol} writes no files; `rebut export` writes the session")
+    if save:
+        named[made.place] = str(Path(save).expanduser().absolute())
+    named["first_look"] = verb.first_look(named, wanted, quick=quick, deep=deep)
     everything = named.pop("everything", False)
     # As with `cross`, dismissed findings are hidden and the repository's threshold counts.
-    gating = gating_of(named, how, verb) if made.reviews else None
-    return launch(protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)
+    gating = gating_of(named, how, verb.name) if made.reviews else None
+    return launch(verb.protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)

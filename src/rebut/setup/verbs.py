@@ -1,0 +1,222 @@
+"""`ask`, `review` and `plan`: short ways to run a protocol, with low limits for a first look.
+
+The commands of these names and the functions `rebut.ask`, `rebut.review` and `rebut.plan` both get from here which
+protocol runs, which model has which role, what is debated, and how much it may take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rebut.core import files
+from rebut.core.errors import NotSeated, PriceUnknown, UsageError
+from rebut.core.frozen import frozen
+
+if TYPE_CHECKING:
+    from rebut.engine.plan import Plan
+    from rebut.setup.prepare import Setup
+    from rebut.workspace.targets.target import Wanted
+
+FIRST_LOOK = {"timeout": 90, "calls": 12, "usd": 1}
+"""Limits of the verbs, unless others are given."""
+A_PLAN = 120
+"""Seconds per call for a text: with less, the review would be reported as short of time."""
+QUICK = {"timeout": 60, "calls": 10, "usd": 1}
+DEEP = {"timeout": 240, "calls": 40, "usd": 5}
+THRIFTY_TOKENS = 300_000
+REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
+BEGINNING = 100_000
+"""Bytes of a file that show whether it is a diff."""
+
+
+@frozen
+class Verb:
+    """Which protocol a verb runs, and the models of its roles."""
+
+    name: str
+    protocol: str
+    roles: Mapping[str, str | Sequence[str]]
+
+    def first_look(
+        self, given: Mapping[str, object], wanted: Wanted | None = None, *, quick: bool = False, deep: bool = False
+    ) -> FirstLook:
+        """What the verb chooses where nothing is given."""
+        from rebut.engine.protocol import load
+
+        values: dict[str, object] = {role: who for role, who in self.roles.items() if who and not given.get(role)}
+        usual: dict[str, float] = dict(QUICK if quick else DEEP if deep else FIRST_LOOK)
+        if wanted is not None and wanted.target == "proposal" and not quick:
+            usual["timeout"] = max(usual["timeout"], A_PLAN)
+        if given.get("intensity"):  # it sets the rounds and the time of a call
+            del usual["timeout"]
+        elif self.protocol != "panel" and given.get("rounds") is None:
+            values["rounds"] = 3 if deep else 1
+        if quick and not given.get("effort"):
+            values["effort"] = "low"
+        place = load(self.protocol).place
+        if place and not given.get(place):
+            values[place] = "-"  # its files stay in the session
+        limits = given.get("limits") or {}
+        assert isinstance(limits, Mapping)
+        return FirstLook(self.name, values, usual, "usd" not in limits and "tokens" not in limits)
+
+
+@frozen
+class FirstLook:
+    """What a verb chooses for a debate where the user did not."""
+
+    verb: str
+    values: Mapping[str, object]
+    """Seats and settings."""
+    limits: Mapping[str, float]
+    thrifty: bool
+    """Limit tokens instead of dollars if a price is unknown: the user gave neither limit."""
+
+
+def ask(models: Sequence[str] = (), *, deep: bool = False) -> Verb:
+    """Two models answer a question, and debate if they differ; with `deep`, a panel of experts does."""
+    if deep:
+        return Verb("ask", "panel", {"lead": models[:1], "challenger": models[1:]})
+    return Verb("ask", "ask", dict(zip(("proposer", "challenger", "judge"), models, strict=False)))
+
+
+def review(models: Sequence[str] = ()) -> Verb:
+    """A critic reads a change, and a judge weighs the findings."""
+    return Verb("review", "cross", dict(zip(("critic", "judge"), models, strict=False)))
+
+
+def plan(models: Sequence[str] = ()) -> Verb:
+    """A critic reads a text, and a judge weighs the findings."""
+    return Verb("plan", "cross", dict(zip(("critic", "judge"), models, strict=False)))
+
+
+def rewrite(models: Sequence[str] = ()) -> Verb:
+    """Two authors revise a text until they agree."""
+    return Verb("plan", "revise", {"author": _authors(models[:2]), "synthesizer": models[2:3]})
+
+
+def _authors(models: Sequence[str]) -> list[str]:
+    """Two models of one provider get names: `revise` needs them for its files, and this verb has no flag for it."""
+    from rebut.core.types import ModelSpec
+    from rebut.setup.seats import told_apart
+
+    out: list[ModelSpec] = []
+    for text in models:
+        out.append(told_apart(ModelSpec.parse(text), out))
+    return [spec.written for spec in out]
+
+
+def planned(
+    setup: Setup,
+    protocol: str,
+    topic: str,
+    *,
+    first_look: FirstLook | None = None,
+    naming: str = "--with claude,codex",
+    **named: Any,
+) -> Plan:
+    """The plan. With a first look, an error is about models, not about seats; `naming` is how to name these."""
+    if first_look is None:
+        return setup.plan(protocol, topic, **named)
+    named |= first_look.values
+    try:
+        return setup.plan(protocol, topic, **named, usual_limits=first_look.limits)
+    except NotSeated as error:
+        from rebut.setup.discover import GET_ONE
+
+        raise NotSeated(
+            f"`rebut {first_look.verb}` needs two models, and found fewer",
+            "" if error.why_none == GET_ONE else f"Name them, for example {naming}.",
+            error.why_none,
+        ) from error
+    except PriceUnknown:
+        if not first_look.thrifty:
+            raise
+        usual = {**first_look.limits, "usd": None, "tokens": THRIFTY_TOKENS}
+        return setup.plan(protocol, topic, **named, usual_limits=usual)
+
+
+# What is debated
+
+
+async def change(what: str, folder: Path) -> Wanted:
+    """The change that `review` is about: a commit, a range, a file, or what has changed in this folder's repository."""
+    from rebut.workspace.targets.target import Wanted
+
+    if not what:
+        return Wanted(target="code", scope=await _present(folder), instead=REVIEWED)
+    if is_folder(what, folder):
+        raise UsageError(f"{what} is a folder", "Name a file in it, a commit or a range A..B.")
+    if is_file(what, folder):
+        if is_diff(beginning(what, folder)):
+            return Wanted(target="code", artifact_file=what, instead=REVIEWED)
+        return Wanted(target="code", scope=f"file:{what}", instead=REVIEWED)
+    return Wanted(target="code", scope=f"range:{what}" if ".." in what else f"commit:{what}", instead=REVIEWED)
+
+
+def text_file(file: str, folder: Path) -> Wanted:
+    """The text that `plan` is about."""
+    from rebut.workspace.targets.target import Wanted
+
+    must_be_file(file, folder)
+    return Wanted(target="proposal", artifact_file=file)
+
+
+async def _present(folder: Path) -> str:
+    """The uncommitted changes, or else this branch against the default branch."""
+    from rebut.workspace.git import Git, refusal
+
+    git = await Git.open(folder)
+    if git is None:
+        why, hint = await refusal(folder)
+        if why:
+            raise UsageError(why, hint)
+        raise UsageError("this is not a git repository, so there is no change to review", "Name a file to review.")
+    try:
+        changes = await git.changes()
+        if changes.changed or changes.untracked or not changes.head:
+            return "uncommitted"
+        for branch in ("refs/remotes/origin/HEAD", "main", "master"):
+            if (found := await git.commit(branch)) and found != changes.head:
+                return f"base:{branch}"
+    finally:
+        await git.close()
+    raise UsageError(
+        "nothing to review: there are no uncommitted changes, and this is the default branch",
+        "Name a commit, a range A..B or a file: rebut review HEAD.",
+    )
+
+
+def must_be_file(file: str, folder: Path) -> None:
+    if not is_file(file, folder):
+        what = f"{file} is a folder" if is_folder(file, folder) else f"there is no file {file}"
+        raise UsageError(what, "Give the file with the plan; a command also reads standard input, by -.")
+
+
+def is_file(name: str, folder: Path) -> bool:
+    try:
+        return (folder / name).is_file()
+    except (OSError, ValueError):  # too long for a file name
+        return False
+
+
+def is_folder(name: str, folder: Path) -> bool:
+    try:
+        return (folder / name).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def is_diff(text: str) -> bool:
+    from rebut.workspace.diff import is_diff
+
+    return is_diff(text)
+
+
+def beginning(file: str, folder: Path) -> str:
+    try:
+        return files.read(folder / file, BEGINNING).decode(errors="replace")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from rebut.core.ballot import Ballot, Unfilled, answered
+from rebut.core.errors import WaitingForPerson
 from rebut.core.json_value import Json, as_row
 from rebut.core.types import Reply, Request
 
@@ -106,6 +107,14 @@ class Controls:
         self._watches: list[Watch] = []
         self._answers: dict[str, WrittenAnswer] = {}
         self._turns: dict[str, OpenQuestion] = {}
+        self._closed = ""
+
+    def close(self, why: str) -> None:
+        """There is no page: a person cannot be asked."""
+        self._closed = why
+        for turn in self._turns.values():
+            if not turn.reply.done():
+                turn.reply.set_exception(_no_page(why))
 
     def watch(self) -> Watch:
         """For a page that was just opened: it is told what is under way."""
@@ -114,6 +123,11 @@ class Controls:
             made.put("turn", turn.form)
         self._watches.append(made)
         return made
+
+    @property
+    def asked(self) -> list[Json]:
+        """The keys of the questions that are open."""
+        return [*self._turns]
 
     def _tell(self, name: str, value: Json) -> None:
         for one in self._watches:
@@ -151,6 +165,8 @@ class Controls:
 
     async def complete(self, request: Request) -> Reply:
         """Ask a person: the page shows the question as a form, and the debate waits for what is sent."""
+        if self._closed:
+            raise _no_page(self._closed)
         seat = request.participant.seat
         turn = OpenQuestion(request.key, seat, request, asyncio.get_running_loop().create_future())
         turn.form = _form(request)
@@ -182,11 +198,15 @@ class Controls:
         return ""
 
 
+def _no_page(why: str) -> WaitingForPerson:
+    return WaitingForPerson(f"a person cannot be asked in the browser: {why}", "Resume without --view, in a terminal.")
+
+
 def _form(request: Request) -> dict[str, Json]:
     """A question as the page shows it: a ballot if the protocol gives one, else its schema."""
     ballot: Ballot | None = request.material.ballot
     row: dict[str, Json] = {"key": request.key, "seat": request.participant.seat, "again": bool(request.followup)}
     if ballot and request.schema is not None:
-        return row | {"ballot": as_row(ballot)}
+        return row | {"ballot": as_row(ballot), "question": request.followup}
     row["question"] = request.followup or request.prompt
     return row | ({"schema": cast(Json, dict(request.schema))} if request.schema is not None else {})

@@ -35,7 +35,11 @@ class LiveSource {
     this.cache = new Map();
   }
   async lines(id) {
-    if (!this.cache.has(id)) this.cache.set(id, await asked(`${this.base}/lines?cite=${encodeURIComponent(id)}`, { note: "the server did not answer" }));
+    if (!this.cache.has(id)) {
+      const found = await asked(`${this.base}/lines?cite=${encodeURIComponent(id)}`, null);
+      if (!found) return { note: "the server did not answer" };
+      this.cache.set(id, found);
+    }
     return this.cache.get(id);
   }
   async raw(key) {
@@ -73,12 +77,19 @@ class View {
     this.controls = false;
     this.connected = true;
     this.writing = new Map();
-    this.turn = null;
+    this.turns = new Map(); // key → the question and its form
     this.wanted = {};
     this.parts = {};
     this.playing = null;
     this.planned = false;
     this.beside = null;
+  }
+
+  // The journal is not the one that was followed: begin again.
+  forget() {
+    this.frames = [];
+    this.debate = new Debate();
+    this.at = null;
   }
 
   take(frames) {
@@ -169,7 +180,7 @@ class View {
     if (!this.parts.header) this.build();
     const p = this.parts;
     const d = this.debate;
-    document.title = plain(`${d.outcome ? d.outcome.heading : this.running ? "running" : "open"}: ${d.opened.topic.slice(0, 80)} — rebut`);
+    document.title = plain(`${d.outcome ? d.outcome.heading : this.running ? "running" : "open"}: ${(d.opened.topic ?? d.opened.id).slice(0, 80)} — rebut`);
     fill(p.header, head(this));
     fill(p.answer, outcome(d, this));
     this.drawControls();
@@ -179,7 +190,7 @@ class View {
       const one = p.sections.get(id);
       const mark = stamp(id, d);
       if (mark !== one.drawn) {
-        const content = draw(d, this);
+        const content = drawn(name, () => draw(d, this));
         fill(one.content, content);
         one.section.hidden = !content || (Array.isArray(content) && !content.flat().some(Boolean));
         one.drawn = mark;
@@ -207,13 +218,22 @@ class View {
       fill(p.controls);
       return;
     }
-    const problem = el("span", { class: "quiet", role: "status" });
+    // These two stay when the buttons change: a person may be typing.
+    const problem = (p.problem ??= el("span", { class: "quiet", role: "status" }));
+    const typing = document.activeElement === p.note;
     const act = async (value) => {
       fill(problem, "…");
-      fill(problem, (await this.source.post("steer", value)) || "done; it is on record");
+      const refused = await this.source.post("steer", value);
+      fill(problem, refused || "done; it is on record");
+      return refused;
     };
-    const note = el("input", { type: "text", "aria-label": "A note to every seat", placeholder: "a note to every seat, from the next round on" });
-    const say = el("form", { class: "say", submit: (event) => { event.preventDefault(); if (note.value.trim()) { act({ do: "say", text: note.value }); note.value = ""; } } }, note, el("button", { type: "submit" }, "send note"));
+    const note = (p.note ??= el("input", { type: "text", "aria-label": "A note to every seat", placeholder: "a note to every seat, from the next round on" }));
+    const send = async (event) => {
+      event.preventDefault();
+      const text = note.value;
+      if (text.trim() && !(await act({ do: "say", text })) && note.value === text) note.value = "";
+    };
+    const say = el("form", { class: "say", submit: send }, note, el("button", { type: "submit" }, "send note"));
     fill(
       p.controls,
       el("button", { type: "button", click: () => act({ do: "settle" }) }, "settle now"),
@@ -222,20 +242,36 @@ class View {
       say,
       problem,
     );
+    if (typing) note.focus();
   }
 
+  // Several people may be asked at once. A form stays as it is while its question does: it may be half filled in.
   ask(turn) {
     if (!this.parts.header) this.build();
-    if (turn.over) {
-      if (this.turn?.key === turn.key) {
-        this.turn = null;
-        fill(this.parts.turn);
-      }
-      return;
-    }
-    this.turn = turn;
-    fill(this.parts.turn, turnForm(turn, (value) => this.source.post("answer", value)));
+    const known = this.turns.get(turn.key);
+    if (known?.said === JSON.stringify(turn)) return;
+    known?.form.remove();
+    this.turns.delete(turn.key);
+    if (turn.over) return;
+    const form = turnForm(turn, (value) => this.source.post("answer", value));
+    this.turns.set(turn.key, { said: JSON.stringify(turn), form });
+    this.parts.turn.append(form);
     fill(told, `It is your turn: ${turn.seat}`);
+  }
+
+  // The questions that are open now.
+  open(keys) {
+    for (const key of [...this.turns.keys()]) if (!keys.includes(key)) this.ask({ key, over: true });
+  }
+}
+
+// A part that cannot be drawn must not take the others with it.
+function drawn(name, draw) {
+  try {
+    return draw();
+  } catch (error) {
+    console.error(error);
+    return el("p", { class: "failure" }, `${name}: this part cannot be drawn (${error.message}).`);
   }
 }
 
@@ -259,16 +295,18 @@ function stamp(id, d) {
   const answered = [...d.calls.values()].filter((c) => c.answered || c.failed).length;
   switch (id) {
     case "points":
+    case "change":
     case "map":
     case "matrix": {
       let moves = 0;
-      for (const p of d.points.values()) moves += 1 + (p.moves?.length ?? 0) + (p.said?.length ?? 0);
-      return `${d.points.size}.${moves}.${d.claims.size}.${ended}`;
+      for (const p of d.points.values()) moves += 1 + (p.moves?.length ?? 0) + (p.said?.length ?? 0) + (p.slips?.length ?? 0);
+      return `${d.target ? 1 : 0}.${d.points.size}.${moves}.${d.claims.size}.${ended}`;
     }
-    case "change":
-      return `${d.target ? 1 : 0}.${d.points.size}.${ended}`;
-    case "turns":
-      return `${d.calls.size}.${answered}.${d.points.size}.${[...d.points.values()].length}.${d.claims.size}`;
+    case "turns": {
+      let tries = 0;
+      for (const c of d.calls.values()) tries += c.tries.length + c.tries.filter((t) => t.came).length;
+      return `${d.calls.size}.${answered}.${tries}.${d.entered}`;
+    }
     case "timeline":
       return `${d.seq}`;
     case "parent":
@@ -287,11 +325,12 @@ function count(id, d) {
 function head(view) {
   const d = view.debate;
   const o = d.opened;
+  const topic = o.topic || o.id;
   const state = d.outcome ? "ended" : view.running ? (view.connected ? "running" : "reconnecting …") : "open";
   const seats = d.seats.map((s) => el("li", {}, el("span", { class: "seat" }, s.seat), " ", s.spec, d.fallbacks.has(s.seat) ? ` → ${d.fallbacks.get(s.seat)}` : "", s.family && s.family !== s.spec ? el("span", { class: "quiet" }, ` ${s.family}`) : ""));
   return [
     el("p", { class: "brand" }, stored ? "rebut" : el("a", { href: "/" }, "rebut"), el("span", { class: "kind" }, o.protocol), el("span", { class: `state ${state.split(" ")[0]}` }, state), view.connected || d.outcome ? null : el("span", { class: "quiet" }, "the debate's process is gone; this page goes on when it is back")),
-    el("h1", {}, o.topic.length > 240 ? `${o.topic.slice(0, 240)}…` : o.topic || o.id),
+    el("h1", {}, topic.length > 240 ? `${topic.slice(0, 240)}…` : topic),
     el("ul", { class: "seats" }, seats),
     el("p", { class: "quiet" }, `session ${o.id}, ${when(o.at)}${o.rounds ? `, ${plural(o.rounds, "round")}` : ""}${o.forked_from ? `, fork of ${o.forked_from}` : ""}`),
     d.notes.map((n) => el("p", { class: "note" }, n)),
@@ -302,7 +341,7 @@ function outcome(d, view) {
   const o = d.outcome;
   const cost = `${plural([...d.calls.values()].reduce((n, c) => n + c.tries.filter((t) => !t.asked?.patient).length, 0), "call")}, ${thousands(d.tokens)} tokens, ${money(d.usd)}`;
   if (!o) {
-    const pending = [...d.calls.values()].filter((c) => !c.answered && !c.failed).map((c) => `${c.seat} (${c.step})`);
+    const pending = [...d.calls.values()].filter((c) => !c.answered && (!c.failed || c.failed.reopened)).map((c) => `${c.seat} (${c.step})`);
     return [el("p", { class: "kicker" }, view.at === null && view.running ? "Not decided yet" : "So far"), el("p", { class: "facts" }, cost, pending.length ? ` · waiting for ${pending.slice(0, 6).join(", ")}` : "")];
   }
   const out = [];
@@ -363,19 +402,21 @@ function opened(view) {
 function follow(view, id) {
   let wait = 500;
   const connect = () => {
-    const last = view.frames.length ? view.frames[view.frames.length - 1].seq : 0;
-    const events = new EventSource(`/api/s/${id}/frames?after=${last}`);
+    const last = view.frames[view.frames.length - 1];
+    const events = new EventSource(`/api/s/${id}/frames?after=${last?.seq ?? 0}&at=${encodeURIComponent(last?.at ?? "")}`);
     events.addEventListener("open", () => {
       wait = 500;
       view.connected = true;
       view.writing.clear();
       view.plan();
     });
+    events.addEventListener("restart", () => view.forget());
     events.addEventListener("frames", (event) => view.take(JSON.parse(event.data)));
     events.addEventListener("status", (event) => {
       const said = JSON.parse(event.data);
       view.running = said.running;
       view.controls = said.controls;
+      view.open(said.turns ?? []);
       view.plan();
     });
     events.addEventListener("live", (event) => {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rebut.api import Setup
 from rebut.cli.deadline import switch_off
+from rebut.cli.options import wants_page
 from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
@@ -295,6 +296,8 @@ class Repeat:
 
 def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: bool, deadline: float | None) -> int:
     """Run the debate several times. A failed run is a line, too; an interrupted or waiting one ends the series."""
+    if wants_page():
+        raise UsageError("--view shows one debate, and --repeat runs several", "Look at each with `rebut view`.")
     switch_off()  # the deadline is for each run
     file = _claimed(Path(plan.out)) if plan.out else None
     counts, worst, done, usd = Counter[str](), 0, 0, list[float | None]()

@@ -26,6 +26,19 @@ if TYPE_CHECKING:
 
 GONE = 4.0
 """Seconds after which a page without a connection counts as closed: one that is loaded again is back by then."""
+OPEN = """
+import os, webbrowser
+address = os.environ.pop("REBUT_PAGE")
+if os.fork():
+    os._exit(0)
+os.setsid()
+nothing = os.open(os.devnull, os.O_RDWR)
+for n in (0, 1, 2):
+    os.dup2(nothing, n)
+webbrowser.open(address)
+"""
+"""Opens the page from a process that belongs to nobody. Some browsers return only when they are closed, most write to
+the terminal, and all must outlive the debate, which ends what it has started."""
 
 
 class LivePage:
@@ -58,6 +71,15 @@ class LivePage:
 
         return heard
 
+    def waits(self, further: Callable[[str, str], None]) -> Callable[[str, str], None]:
+        """What is called when a call must wait; `further` is called, too."""
+
+        def waits(key: str, reason: str) -> None:
+            self.controls.waits(key, reason)
+            further(key, reason)
+
+        return waits
+
     def ready(self, record: Record, folder: Path) -> None:
         """The debate is on record: open its page."""
         if self._session:
@@ -67,13 +89,19 @@ class LivePage:
         self._starting = asyncio.ensure_future(self._open())
 
     async def _open(self) -> None:
+        from rebut.core.errors import RebutError
         from rebut.web.server import Viewer
 
         self._viewer = Viewer(
             self._root, self._workspace, debated_versions, session=self._session, controls=self.controls
         )
-        await self._viewer.start()
-        self._opened = show(self._viewer.address())
+        try:
+            await self._viewer.start()
+            self._opened = await show(self._viewer)
+        except (RebutError, OSError) as error:
+            # The debate goes on without its page. A person cannot be asked without one.
+            say(f"rebut: the page cannot be shown: {error}", sys.stderr)
+            self.controls.close(str(error))
 
     async def stop(self) -> None:
         if self._starting:
@@ -84,11 +112,13 @@ class LivePage:
 
     def stay(self) -> None:
         """After the debate: serve the page until it is closed or Ctrl-C, if it was opened and there is a terminal."""
+        from rebut.core.errors import RebutError
+
         # A browser that was just started may need longer than the debate.
         if self._viewer is None or not (self._viewer.seen or self._opened) or not sys.stderr.isatty():
             return
         say("\n  the page stays until you close it, or press Ctrl-C", sys.stderr)
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt, RebutError):
             asyncio.run(self._stay())
 
     async def _stay(self) -> None:
@@ -106,45 +136,22 @@ class LivePage:
             await viewer.stop()
 
 
-def show(address: str) -> bool:
-    """Open the address in the browser, or only print it; whether it was opened."""
+async def show(viewer: Viewer) -> bool:
+    """Print the address of the page, and open it in the browser if that is wanted; whether a browser was started."""
+    say(f"  page        {viewer.address()}", sys.stderr)
     context = click.get_current_context(silent=True)
-    only_print = bool(context and context.meta.get(NO_OPEN))
-    opened = False
-    if not only_print:
-        import webbrowser
+    if context and context.meta.get(NO_OPEN):
+        return False
+    import webbrowser
 
-        try:
-            webbrowser.get()
-            # The browser writes to the terminal, which the debate uses.
-            with Path(os.devnull).open("wb") as nothing, _redirected(nothing.fileno()):
-                opened = webbrowser.open(address)
-        except webbrowser.Error:
-            opened = False
-    say(
-        f"  page        {address}"
-        if not opened
-        else f"  page        opened in the browser: {address.partition('?')[0]}",
-        sys.stderr,
-    )
-    return opened
+    from rebut.core.process import run_for_user
 
-
-class _redirected:
-    """Standard output and error of child processes go elsewhere for a moment."""
-
-    def __init__(self, to: int) -> None:
-        self._to = to
-
-    def __enter__(self) -> None:
-        self._kept = [os.dup(n) for n in (1, 2)]
-        for n in (1, 2):
-            os.dup2(self._to, n)
-
-    def __exit__(self, *_: object) -> None:
-        for n, kept in zip((1, 2), self._kept, strict=True):
-            os.dup2(kept, n)
-            os.close(kept)
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    env = {**os.environ, "REBUT_PAGE": viewer.address()}
+    return await run_for_user([sys.executable, "-I", "-c", OPEN], stdout=asyncio.subprocess.DEVNULL, env=env) == 0
 
 
 def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
@@ -161,10 +168,10 @@ def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
     from rebut.workspace.tree import DebatedVersions, View
 
     workspace = Path(record.opened.workspace)
-    try:
-        known = config.load(workspace=repository(workspace), env=os.environ).known_secrets(os.environ)
-    except RebutError:
-        known = []  # a config file that is wrong now says nothing about an old session
+    known, never = list[str](), tuple[str, ...]()
+    with suppress(RebutError):  # a config file that is wrong now says nothing about an old session
+        now = config.load(workspace=repository(workspace), env=os.environ)
+        known, never = now.known_secrets(os.environ), now.never
     fact, target = record.facts.get("snapshot"), target_of(record)
     if fact is None and target is None:
         return None
@@ -173,4 +180,4 @@ def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
     if fact is not None:
         taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
         view = View(taken, folder / "snapshot", door)
-    return DebatedVersions.of(view, target, door, str(workspace), ())
+    return DebatedVersions.of(view, target, door, str(workspace), never)

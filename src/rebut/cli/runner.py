@@ -44,7 +44,7 @@ from rebut.domain.session_status import ledger_of, progress, seated
 from rebut.engine.resume import kill_all
 from rebut.engine.runtime import Control
 from rebut.record import sessions
-from rebut.record.events import Asked, Attempt, Line
+from rebut.record.events import Asked, Attempt, Failed, Line
 from rebut.record.record import Record
 from rebut.reports import terminal
 from rebut.setup.connect import Custom
@@ -127,6 +127,7 @@ class CommandRun:
         self.page = LivePage(self.control) if wants_page() else None
         if self.page:
             self.control.on_heard = self.page.listen(self.control.on_heard)
+            self.control.on_wait = self.page.waits(self.screen.waits)
             self.backends = {**self.page.backends(), **(backends or {})}
         self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json, plain()) else None
         if self.keys:
@@ -257,8 +258,8 @@ class CommandRun:
             self._in_flight.add(line.event.key)
         elif isinstance(line.event, Attempt):
             self._in_flight.discard(line.event.key)
-            if self.page:
-                self.page.controls.ended(line.event.key)
+        if self.page and isinstance(line.event, Attempt | Failed):
+            self.page.controls.ended(line.event.key)
         self.screen.event(line)
 
     def _signal(self, task: asyncio.Future[Outcome], number: int) -> None:

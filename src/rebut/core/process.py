@@ -299,7 +299,7 @@ def _adopt_or_not() -> None:
         ctypes.CDLL(None).prctl(36, int(not _of_user), 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
-async def run_for_user(argv: Sequence[str], *, stdout: int) -> int:
+async def run_for_user(argv: Sequence[str], *, stdout: int, env: Mapping[str, str] | None = None) -> int:
     """Run a program that the user works with, such as an editor, and return its exit code.
 
     Whatever it leaves running is the user's. If this is cancelled, it is asked to end, and may save its work.
@@ -308,7 +308,7 @@ async def run_for_user(argv: Sequence[str], *, stdout: int) -> int:
     _of_user += 1
     _adopt_or_not()
     try:
-        child = await asyncio.create_subprocess_exec(*argv, stdout=stdout)
+        child = await asyncio.create_subprocess_exec(*argv, stdout=stdout, env=env)
         _own.add(child.pid)
         try:
             return await child.wait()

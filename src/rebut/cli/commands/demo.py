@@ -70,6 +70,8 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
         say("\n".join(_closing(shop)))
         if sys.stdout.isatty() and os.get_terminal_size(sys.stdout.fileno()).lines < LONG:
             say("\n".join(_result_again(came)), emphasis=True)
+    if run.page:
+        run.page.stay()
     return code
 
 

@@ -36,7 +36,7 @@ def view_command(context: click.Context, id: str, no_open: bool) -> int:
     async def serve() -> None:
         viewer = Viewer(root(), Path.cwd().resolve(), debated_versions, session=folder.name if folder else "")
         await viewer.start()
-        show(viewer.address())
+        await show(viewer)
         say("  Ctrl-C ends it", sys.stderr)
         try:
             await asyncio.Event().wait()

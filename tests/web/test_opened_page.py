@@ -1,0 +1,99 @@
+"""The page is opened in the browser: the debate neither waits for the browser nor ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from test_controls import Steering, request
+from test_server import DUEL, browser, copied, seen, serving
+
+from rebut.cli.live_page import show
+from rebut.core.errors import WaitingForPerson
+from rebut.web.controls import Controls
+
+
+def script(folder: Path, body: str) -> Path:
+    made = folder / "browser"
+    made.write_text(f"#!/bin/sh\n{body}\n")
+    made.chmod(0o755)
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    copied(DUEL, tmp_path / "rebut")
+    return tmp_path / "rebut"
+
+
+def test_a_browser_that_returns_when_it_is_closed_is_served_meanwhile(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`$BROWSER` is waited for by Python's `webbrowser`: the server must answer all the same."""
+    load = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"
+    opener = script(tmp_path, f'exec {sys.executable} -c "{load}" "$1"')
+    monkeypatch.setenv("BROWSER", f"{opener} %s")
+
+    async def act() -> None:
+        async with serving(home, session=DUEL.name) as viewer:
+            assert await show(viewer)
+            printed = capsys.readouterr().err
+            async with browser(viewer) as client, client.get(printed.split()[-1]) as answer:
+                assert answer.status == 200  # the printed address has a token of its own
+            await seen(lambda: not viewer._tokens)  # each was used: one by this client, one by the browser
+
+    asyncio.run(act())
+
+
+OPENS = """
+import asyncio, os, sys
+from pathlib import Path
+from rebut.cli.live_page import debated_versions, show
+from rebut.core import process
+from rebut.web.server import Viewer
+
+async def main():
+    process.adopts = True
+    process._adopt_orphans()  # as for the first tool
+    viewer = Viewer(Path(sys.argv[1]) / "sessions", Path(sys.argv[1]), debated_versions, session=sys.argv[2])
+    await viewer.start()
+    await show(viewer)
+    while not Path(sys.argv[3]).exists():
+        await asyncio.sleep(0.01)
+    process.end_adopted()  # as after a debate
+    await viewer.stop()
+asyncio.run(main())
+"""
+
+
+def test_a_browser_that_was_started_outlives_the_debate(home: Path, tmp_path: Path) -> None:
+    begun, closed = tmp_path / "begun", tmp_path / "closed"
+    window = f"echo $$ > {begun}.part; mv {begun}.part {begun}; until [ -e {closed} ]; do sleep 0.05; done"
+    opener = script(tmp_path, f"sh -c '{window}' > /dev/null 2>&1 &")
+    env = {**os.environ, "BROWSER": f"{opener} %s"}
+    subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(OPENS), str(home), DUEL.name, str(begun)], env=env, check=True
+    )
+    try:
+        os.kill(int(begun.read_text()), 0)  # an error if it is gone
+    finally:
+        closed.touch()
+
+
+def test_without_a_page_a_person_is_not_waited_for() -> None:
+    async def act() -> None:
+        controls = Controls(Steering())
+        waiting = asyncio.create_task(controls.complete(request()))
+        await asyncio.sleep(0)
+        controls.close("no port")
+        with pytest.raises(WaitingForPerson, match="no port"):
+            await waiting
+        with pytest.raises(WaitingForPerson, match="no port"):
+            await controls.complete(request())
+
+    asyncio.run(act())

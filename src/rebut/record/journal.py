@@ -98,36 +98,58 @@ def read(folder: Path) -> Read:
 class Tail:
     """Reads a journal while another process writes it: `take` returns the whole lines that were added since.
 
-    It follows what is in the file and does not check hashes: `read` does that.
+    After a crash the end of a file may be cut off, and other lines follow there. Then it returns all lines, from the
+    first. It does not check every hash: `read` does that.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._at, self._seq = folder, 0, 0
+        self._last = ""
+        """The hash of the last line that was taken."""
 
     def take(self) -> list[Line]:
-        try:
-            with (self._folder / NAME).open("rb") as file:
-                if os.fstat(file.fileno()).st_size <= self._at:
-                    return []
-                file.seek(self._at)
-                data = file.read()
-        except OSError as error:
-            raise RecordError(f"{self._folder.name}: the journal cannot be read ({error.strerror})") from error
+        size, added = self._added()
+        if size < self._at or not self._follows(added):
+            self._at, self._seq, self._last = 0, 0, ""
+            size, added = self._added()
         lines: list[Line] = []
-        whole = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
-        for number, raw in enumerate(whole, 1):
+        for number, raw in enumerate(added, 1):
             try:
                 found = json.loads(raw.decode())
                 line = Line(found["seq"], found["at"], from_json(found), _whole(found.get("ran")))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                if number == len(whole):  # it may be torn: the next process cuts it off
+                if number == len(added):  # it may be torn: the next process cuts it off
                     break
                 raise RecordAltered(
                     f"{self._folder.name}: line {self._seq + 1} of the journal is not an event", OTHER_HANDS
                 ) from error
             lines.append(line)
             self._at, self._seq = self._at + len(raw) + 1, self._seq + 1
+        if lines:
+            self._last = digest(added[len(lines) - 1])
         return lines
+
+    def _added(self) -> tuple[int, list[bytes]]:
+        """The size of the file, and its whole lines after those that were taken."""
+        try:
+            with (self._folder / NAME).open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size <= self._at:
+                    return size, []
+                file.seek(self._at)
+                data = file.read()
+        except OSError as error:
+            raise RecordError(f"{self._folder.name}: the journal cannot be read ({error.strerror})") from error
+        return size, data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
+
+    def _follows(self, added: list[bytes]) -> bool:
+        """Whether lines come after the last one that was taken. Of a single one that is torn nothing is known yet."""
+        if not self._at or not added:
+            return True
+        try:
+            return bool(json.loads(added[0].decode())["prev"] == self._last)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return len(added) == 1
 
 
 def _whole(value: object) -> int | None:

@@ -99,20 +99,36 @@ def _excerpt(path: str, lines: Sequence[str], start: int, end: int, quote: str) 
 
 
 def quoted_in(lines: Sequence[str], quote: str) -> list[tuple[int, int, int]]:
-    """Where the quoted words are, white space aside: for each line its number, the first column and the last."""
-    words = quote.split()
-    if not words:
+    """Where the quoted words are, white space aside: for each line its number, the first column and the last.
+
+    Searched as plain text: a pattern of many words takes minutes in a file that repeats them.
+    """
+    wanted = " ".join(quote.split())
+    if not wanted or len(quote) >= LONGEST:
         return []
-    text = "\n".join(lines)
-    found = re.search(r"\s+".join(map(re.escape, words)), text) if len(quote) < LONGEST else None
-    if found is None:
+    squeezed = [" ".join(line.split()) for line in lines]
+    filled = [number for number, line in enumerate(squeezed) if line]
+    start = " ".join(squeezed[number] for number in filled).find(wanted)
+    if start < 0:
         return []
-    out, at = list[tuple[int, int, int]](), 0
-    for number, line in enumerate(lines, 1):
-        a, b = max(found.start() - at, 0), min(found.end() - at, len(line))
+    out, at, end = list[tuple[int, int, int]](), 0, start + len(wanted)
+    for number in filled:
+        length = len(squeezed[number])
+        a, b = max(start - at, 0), min(end - at, length)
         if a < b:
-            out.append((number, a, b))
-        at += len(line) + 1
-        if at > found.end():
+            columns, line = _columns(lines[number]), lines[number]
+            out.append(
+                (number + 1, 0 if at > start else columns[a], len(line) if at + length < end else columns[b - 1] + 1)
+            )
+        at += length + 1
+        if at > end:
             break
+    return out
+
+
+def _columns(line: str) -> list[int]:
+    """For each character of the line without superfluous white space: its column in the line."""
+    out = list[int]()
+    for word in re.finditer(r"\S+", line):
+        out += [*([word.start() - 1] if out else []), *range(word.start(), word.end())]
     return out

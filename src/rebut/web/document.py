@@ -15,6 +15,7 @@ from typing import cast
 
 from rebut.core.json_value import Json
 from rebut.domain.fixes import lines_of
+from rebut.record.record import Record
 from rebut.web import assets
 from rebut.web.followed import FollowedSession, Versions
 from rebut.web.frames import Row
@@ -32,12 +33,29 @@ async def document(folder: Path, versions: Versions, *, prompts: bool = False) -
         cited = await followed.cited()
     finally:
         await followed.close()
-    frames = [frame for frame in followed.frames if len(frame) > 3 or frame["kind"] == "closed"]
+    frames = [frame for frame in followed.frames if len(frame) > 3 or frame["kind"] != "fact"]
     if not prompts:
         frames = [_cited_only(frame, frames) for frame in frames]
     raw: Row = {key: cast(Json, followed.raw(key, prompts=prompts)) for key in followed.record.calls}
-    data: Row = {"frames": cast(Json, frames), "cited": cast(Json, cited), "raw": raw}
-    return page(data | {"parent": compared(followed.record, folder.parent)})
+    data: Row = {"frames": cast(Json, frames), "raw": raw, "parent": compared(followed.record, folder.parent)}
+    return page({**_without_folders(data, followed.record), "cited": cast(Json, cited)})
+
+
+def _without_folders(data: Row, record: Record) -> Row:
+    """The data with the user's folders by their names only: who gets the file need not know where they are."""
+    folders = {str(folder): Path(folder).name for folder in (record.opened.workspace, record.opened.started_in)}
+    folders[str(Path.home())] = "~"
+    known = [folder for folder in sorted(folders, key=len, reverse=True) if folder.count("/") and len(folder) > 1]
+    pattern = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, known))})(?![\w.-])") if known else None
+
+    def shown(value: Json) -> Json:
+        if isinstance(value, str):
+            return pattern.sub(lambda found: folders[found[0]], value) if pattern else value
+        if isinstance(value, dict):
+            return {name: shown(part) for name, part in value.items()}
+        return [shown(part) for part in value] if isinstance(value, list) else value
+
+    return cast(Row, shown(data))
 
 
 def page(data: Row) -> str:

@@ -38,8 +38,17 @@ class FollowedSession:
         return self._made.cited
 
     def update(self) -> None:
-        for line in self._tail.take():
+        lines = self._tail.take()
+        if lines and lines[0].seq <= len(self.frames):  # the journal is another one: it was cut, and continued
+            self.frames, self._made, self._lines = [], Frames(), None
+        for line in lines:
             self.frames.append(self._made.take(line))
+
+    def replaced(self, seq: int, at: str) -> bool:
+        """Whether the frame `seq`, of the time `at`, is not in this journal: what a page has is out of date then."""
+        if seq > len(self.frames):
+            return True
+        return bool(seq and at and self.frames[seq - 1]["at"] != at)
 
     @property
     def running(self) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from rebut.core.frozen import frozen
@@ -120,10 +121,12 @@ class Frames:
             case Wrote() as e:
                 frame |= {"name": e.path.rpartition("/")[2]}
             case Fact() as e:
-                frame |= self._fact(line.seq, e)
+                # A protocol of the user may record anything under any key.
+                with suppress(KeyError, TypeError, ValueError, AttributeError):
+                    frame |= self._fact(line.seq, e)
             case Closed() as e:
                 frame |= self._ending(Outcome.from_json(e.outcome))
-        return {name: value for name, value in frame.items() if value not in (None, "", [], {}, False)}
+        return _filled(frame)
 
     def _so_far(self, attempt: Attempt) -> Row:
         """Tokens and dollars up to this attempt. As in the record, a call without a price makes the sum unknown."""
@@ -364,8 +367,8 @@ def _named(entry: object) -> Iterable[str]:
 
 
 def _filled(row: Row) -> Row:
-    """Without what is empty."""
-    return {name: value for name, value in row.items() if value not in (None, "", [], {}, False)}
+    """Without what is empty. 0 is not: round 0 is before the first one, and what costs nothing has a price."""
+    return {name: value for name, value in row.items() if value is not False and value not in (None, "", [], {})}
 
 
 def _capital(text: str) -> str:

@@ -81,6 +81,7 @@ class Viewer:
         self._tokens: set[str] = set()
         self._runner: web.AppRunner | None = None
         self._port = 0
+        self._key = _key(root.parent)
         self._stopping = asyncio.Event()
 
     # starting and stopping
@@ -137,8 +138,7 @@ class Viewer:
 
     @property
     def _cookie(self) -> tuple[str, str]:
-        key = _key(self._root.parent)
-        return f"rebut_{self._port}", hmac.new(key, str(self._port).encode(), "sha256").hexdigest()
+        return f"rebut_{self._port}", hmac.new(self._key, str(self._port).encode(), "sha256").hexdigest()
 
     @web.middleware
     async def _guard(
@@ -146,7 +146,7 @@ class Viewer:
     ) -> web.StreamResponse:
         """Refuse other hosts (DNS rebinding), other origins, and requests without the cookie."""
         own = {f"{name}:{self._port}" for name in (HOST, "localhost")}
-        if request.host not in own:
+        if request.headers.get("Host", "") not in own:  # `request.host` would ask the network for a name
             return _refused(421, "This server answers only to its own address.")
         name, value = self._cookie
         known = hmac.compare_digest(request.cookies.get(name, "").encode(errors="replace"), value.encode())
@@ -200,6 +200,8 @@ class Viewer:
     # what is served
 
     async def _page(self, request: web.Request) -> web.Response:
+        if self.session and request.path == "/":  # this server has no list
+            return web.Response(status=303, headers={"Location": f"/s/{self.session}"})
         return web.Response(text=assets.page(), content_type="text/html")
 
     async def _asset(self, request: web.Request) -> web.Response:
@@ -212,7 +214,8 @@ class Viewer:
     async def _sessions(self, request: web.Request) -> web.Response:
         if self.session:
             raise UsageError("this page shows one session")
-        return _json({"folder": self._workspace.name, "sessions": await asyncio.to_thread(rows, self._listed())})
+        listed = await asyncio.to_thread(lambda: rows(self._listed()))
+        return _json({"folder": self._workspace.name, "sessions": listed})
 
     async def _lines(self, request: web.Request) -> web.Response:
         return _json(await self._found(request).lines(request.query.get("cite", "")))
@@ -244,28 +247,33 @@ class Viewer:
             followed = self._followed[id]  # what is wrong with it is said on the page
         last = request.headers.get("Last-Event-ID") or request.query.get("after") or "0"
         sent = int(last[:12]) if last.isdecimal() else 0
+        before = request.query.get("at", "")
         response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         await response.prepare(request)
         self.pages, self.seen = self.pages + 1, True
         live = self.controls.watch() if self.controls and id == self.session else None
         spoke, running, first = time.monotonic(), None, True
         try:
-            while True:
+            while request.transport is not None:  # the page is gone: nothing is written that would show it
                 last_look = self._stopping.is_set()
                 try:
                     followed.update()
                 except RecordError as error:
                     await response.write(_event("broken", {"message": str(error)}))
                     break
+                if followed.replaced(sent, before):
+                    await response.write(_event("restart", {}))
+                    sent, before = 0, ""
                 while sent < len(followed.frames):
                     part = followed.frames[sent : sent + BATCH]
-                    sent += len(part)
+                    sent, before = sent + len(part), str(part[-1]["at"])
                     await response.write(_event("frames", cast(Json, part), sent))
                     spoke = time.monotonic()
                 now = followed.running
                 if now != running or first:
-                    steered = live is not None
-                    await response.write(_event("status", {"running": now, "controls": steered, "seq": sent}))
+                    said: dict[str, Json] = {"running": now, "controls": live is not None, "seq": sent}
+                    said |= {"turns": self.controls.asked} if self.controls and live else {}
+                    await response.write(_event("status", said))
                     running, first = now, False
                 for name, value in live.taken() if live else ():
                     await response.write(_event(name, value))
@@ -316,5 +324,6 @@ def _key(folder: Path) -> bytes:
         if len(found) >= 32 and path.stat().st_mode & 0o077 == 0 and path.stat().st_uid == os.geteuid():
             return found
     made = secrets.token_bytes(32)
-    files.write(path, made, 0o600)
+    with suppress(OSError):  # a folder that cannot be written: the next server has another key
+        files.write(path, made, 0o600)
     return made

@@ -17,6 +17,7 @@ export class Debate {
     this.tokens = 0;
     this.usd = 0;
     this.unmatched = [];
+    this.entered = 0; // how often entries of the ledger came
     this.fallbacks = new Map();
   }
 
@@ -44,6 +45,7 @@ export class Debate {
         break;
       case "asked":
         this.call(frame).tries.push({ attempt: frame.attempt ?? 1, asked: frame, came: null });
+        if (this.call(frame).failed?.reopened) this.call(frame).failed = null;
         break;
       case "attempt": {
         const call = this.call(frame);
@@ -88,6 +90,7 @@ export class Debate {
     if (frame.text) this.events.push({ at: frame.at, word: frame.fallback ? "fallback" : frame.note ? "note" : "decision", text: frame.text });
     if (frame.noun) {
       this.noun = frame.noun;
+      this.entered += 1;
       for (const id of frame.gone ?? []) this.points.delete(id) || this.claims.delete(id);
       for (const point of frame.points ?? []) this.points.set(point.id, point);
       for (const claim of frame.claims ?? []) this.claims.set(claim.id, claim);

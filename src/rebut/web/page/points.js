@@ -18,7 +18,7 @@ export function citation(cite, source, extra = "") {
     "button",
     { type: "button", class: `cite ${mark}`, "aria-expanded": "false", title: MEANING[mark] ?? mark, click: open },
     el("span", { class: "sign", "aria-hidden": "true" }, MARKS[mark] ?? "·"),
-    el("span", { class: "where" }, cite.place.slice(0, 300)),
+    el("span", { class: "where" }, (cite.place || "no place").slice(0, 300)),
     el("span", { class: "mark" }, `${mark}${extra}`),
   );
   async function open() {

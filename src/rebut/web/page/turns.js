@@ -57,7 +57,7 @@ function turn(debate, call, source, wanted) {
     { class: `turn ${state}`, id: `turn-${call.key}` },
     el("header", {}, el("b", { class: "seat" }, call.seat), el("span", { class: "step" }, call.step), el("span", { class: "facts" }, facts.join(" · "))),
   );
-  if (call.failed && !answer) made.append(el("p", { class: "failure" }, `No answer: ${call.failed.failure}. ${call.failed.message ?? ""} ${call.failed.hint ?? ""}`));
+  if (call.failed && !answer) made.append(el("p", { class: "failure" }, `No answer: ${call.failed.failure}. ${call.failed.message ?? ""} ${call.failed.hint ?? ""}${call.failed.reopened ? " It is asked again on resume." : ""}`));
   if (state === "pending" && !call.failed) made.append(el("p", { class: "quiet" }, "not answered yet"));
   if (call.rows?.length) made.append(...answerRows(call.rows));
   if (answer?.document) made.append(el("p", { class: "quiet" }, el("a", { href: "#drafts" }, `wrote a document of ${plural(answer.document.split(/\s+/).length, "word")}`)));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from test_server import DUEL, browser, copied, seen, serving
 from rebut.cli.live_page import show
 from rebut.core.errors import WaitingForPerson
 from rebut.web.controls import Controls
+from rebut.web.document import document
+from rebut.web.frames import _filled
 
 
 def script(folder: Path, body: str) -> Path:
@@ -97,3 +100,22 @@ def test_without_a_page_a_person_is_not_waited_for() -> None:
             await controls.complete(request())
 
     asyncio.run(act())
+
+
+def test_the_exported_file_names_no_folder_of_the_user(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message, or a raw reply, may have the path of a file."""
+    monkeypatch.setenv("HOME", "/home/someone")
+    path = home / "sessions" / DUEL.name / "journal.jsonl"
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    lines[0]["workspace"] = "/srv/team/shop"
+    attempt = next(line for line in lines if line["kind"] == "attempt")
+    attempt["text"] = "see /srv/team/shop/a.py, /home/someone/.cache/x and /home/someone-else/y"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    made = asyncio.run(document(path.parent, lambda record, folder: None))
+    assert "see shop/a.py, ~/.cache/x and /home/someone-else/y" in made and "/srv/team" not in made
+
+
+def test_a_call_that_costs_nothing_has_a_price_and_round_0_is_a_round() -> None:
+    assert _filled({"usd": 0.0, "round": 0, "text": "", "struck": False, "cites": []}) == {"usd": 0.0, "round": 0}

@@ -37,8 +37,8 @@ for n in (0, 1, 2):
     os.dup2(nothing, n)
 webbrowser.open(address)
 """
-"""Opens the page from a process that belongs to nobody. Some browsers return only when they are closed, most write to
-the terminal, and all must outlive the debate, which ends what it has started."""
+"""Opens the page from a process that no other one waits for. Some browsers return only when they are closed, most
+write to the terminal, and all must outlive the debate, which ends what it has started."""
 
 
 class LivePage:
@@ -99,7 +99,7 @@ class LivePage:
             await self._viewer.start()
             self._opened = await show(self._viewer)
         except (RebutError, OSError) as error:
-            # The debate goes on without its page. A person cannot be asked without one.
+            # The debate continues without its page. A person cannot be asked without one.
             say(f"rebut: the page cannot be shown: {error}", sys.stderr)
             self.controls.close(str(error))
 

@@ -29,7 +29,7 @@ from rebut.record import sessions
 from rebut.web import assets
 from rebut.web.controls import Controls
 from rebut.web.followed import FollowedSession, Versions
-from rebut.web.session_list import compared, rows
+from rebut.web.session_list import MOST, compared, rows
 
 HOST = "127.0.0.1"
 KEY = "view.key"
@@ -78,6 +78,8 @@ class Viewer:
         """Whether a page has been connected at all."""
         self._root, self._workspace, self._versions = root, workspace, versions
         self._followed: dict[str, FollowedSession] = {}
+        self._known: set[str] = set()
+        """The sessions of this folder when it was last looked at: with thousands a look takes seconds."""
         self._tokens: set[str] = set()
         self._runner: web.AppRunner | None = None
         self._port = 0
@@ -188,14 +190,20 @@ class Viewer:
         return self._followed[id]
 
     def _check(self, id: str) -> None:
-        allowed = {self.session} if self.session else {one.id for one in self._listed()}
-        if self.session and id != self.session:
-            allowed.add(sessions.load(self._root / self.session).opened.forked_from)
+        if self.session:
+            allowed = {self.session}
+            if id != self.session:
+                allowed.add(sessions.load(self._root / self.session).opened.forked_from)
+        elif id not in (allowed := self._known):
+            self._listed()
+            allowed = self._known
         if id not in allowed:
             raise UsageError("there is no such session in this folder")
 
     def _listed(self) -> list[sessions.FoundSession]:
-        return list(sessions.of_workspace(self._root, self._workspace))
+        found = list(sessions.of_workspace(self._root, self._workspace))
+        self._known = {one.id for one in found}
+        return found
 
     # what is served
 
@@ -214,8 +222,9 @@ class Viewer:
     async def _sessions(self, request: web.Request) -> web.Response:
         if self.session:
             raise UsageError("this page shows one session")
-        listed = await asyncio.to_thread(lambda: rows(self._listed()))
-        return _json({"folder": self._workspace.name, "sessions": listed})
+        found = await asyncio.to_thread(self._listed)
+        shown: dict[str, Json] = {"folder": self._workspace.name, "sessions": await asyncio.to_thread(rows, found)}
+        return _json(shown | {"older": max(0, len(found) - MOST)})
 
     async def _lines(self, request: web.Request) -> web.Response:
         return _json(await self._found(request).lines(request.query.get("cite", "")))

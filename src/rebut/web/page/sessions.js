@@ -25,7 +25,7 @@ export function sessionList(found) {
     fill(list);
     const [, button] = some(shown, line, list, 100);
     if (button) table.after(button);
-    fill(count, `${plural(shown.length, "session")}${shown.length < all.length ? ` of ${all.length}` : ""}`);
+    fill(count, `${plural(shown.length, "session")}${shown.length < all.length ? ` of ${all.length}` : ""}${found.older ? `; ${plural(found.older, "older one")} in \`rebut list\` only` : ""}`);
   }
   function line(s) {
     return el("tr", {}, el("td", { class: "when" }, when(s.at)), el("td", {}, s.protocol), el("td", { class: "topic" }, el("a", { href: `/s/${s.id}` }, s.topic.slice(0, 160) || s.id)), el("td", {}, el("span", { class: `state ${s.state}` }, s.status.slice(0, 160))), el("td", { class: "amount" }, s.usd === undefined ? "" : money(s.usd)), el("td", { class: "amount" }, s.time ?? ""));

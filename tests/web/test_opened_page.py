@@ -106,15 +106,15 @@ def test_the_exported_file_names_no_folder_of_the_user(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A message, or a raw reply, may have the path of a file."""
-    monkeypatch.setenv("HOME", "/home/someone")
+    monkeypatch.setenv("HOME", "/people/ann")
     path = home / "sessions" / DUEL.name / "journal.jsonl"
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     lines[0]["workspace"] = "/srv/team/shop"
     attempt = next(line for line in lines if line["kind"] == "attempt")
-    attempt["text"] = "see /srv/team/shop/a.py, /home/someone/.cache/x and /home/someone-else/y"
+    attempt["text"] = "see /srv/team/shop/a.py, /people/ann/.cache/x and /people/ann-else/y"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     made = asyncio.run(document(path.parent, lambda record, folder: None))
-    assert "see shop/a.py, ~/.cache/x and /home/someone-else/y" in made and "/srv/team" not in made
+    assert "see shop/a.py, ~/.cache/x and /people/ann-else/y" in made and "/srv/team" not in made
 
 
 def test_a_call_that_costs_nothing_has_a_price_and_round_0_is_a_round() -> None:

@@ -314,7 +314,7 @@ def _review(outcome: Outcome, target: Target) -> Row:
         findings[f.id] = _filled(row | {"hidden": f.hidden, "outside": f.outside})
     row = {"headline": _capital(review.headline(outcome, target)), "doubt": review.doubtful(outcome, target)}
     row |= {"absent": [*review.absent_citations(target)], "decision": made.decision, "patch": files_of(made.patch)}
-    row |= {"history": [as_row(one) for one in made.history], "next": [*made.next_actions], "content": made.content}
+    row |= {"history": [as_row(one) for one in made.history], "next": [*made.next_actions]}
     return _filled(row | {"findings": findings})
 
 

@@ -59,7 +59,7 @@ lint: setup
 docs: setup
 	$(BIN)/python tools/docs.py
 
-bench: setup
+bench: .venv/.web
 	$(BIN)/python -m bench
 
 # Random input for each parser of text from outside. SECONDS is for all of them together.

@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
 from rebut.core.frozen import frozen
@@ -89,6 +90,8 @@ class Frames:
         """Round → how many versions and documents there were when it began."""
         self._entered: set[str] = set()
         """The facts whose entries are in the ledger."""
+        self._answered: dict[str, dict[str, Answered]] = {}
+        """Step → the answers in it, by their keys."""
         self._documents: dict[str, str] = {}
         """Seat → its last document."""
         self._tokens = 0
@@ -140,6 +143,7 @@ class Frames:
     # answers
 
     def _answer(self, event: Answered) -> Row:
+        self._answered.setdefault(step_of(event.key), {})[event.key] = event
         row: Row = {"model": event.model, "family": event.family, "ms": event.ms, "complaints": [*event.complaints]}
         row |= {"unread": event.unread, "copied_from": event.copied_from[:8]}
         value = event.value
@@ -150,14 +154,15 @@ class Frames:
             row[DOCUMENT] = text
             if before is not None:
                 row["diff"] = file_diff(event.seat, before, text)
-        return row | {"rows": self._rows(event)}
+        # What is said in a round gets its ids and marks with the entries that follow; only the rest is looked up now.
+        return row | {"rows": self._rows(event, self.ledger if _round(event.key) is None else Ledger())}
 
-    def _rows(self, event: Answered) -> list[Json]:
-        """An answer as paragraphs, labels and items, with the ids and marks that the ledger has by now."""
+    def _rows(self, event: Answered, ledger: Ledger) -> list[Json]:
+        """An answer as paragraphs, labels and items, with the ids and marks that a ledger has."""
         value = event.value
         if isinstance(value, dict):
             value = {name: part for name, part in value.items() if name not in (DOCUMENT, "need")}
-        return [[row.kind, row.label, row.text] for row in render.answer(value, render.Known(self.ledger, event.seat))]
+        return [[row.kind, row.label, row.text] for row in render.answer(value, render.Known(ledger, event.seat))]
 
     # facts
 
@@ -212,8 +217,14 @@ class Frames:
         now = {p.id for p in self.ledger.points} | {c.id for c in self.ledger.claims}
         row["gone"] = [one.id for one in (*earlier.points, *earlier.claims) if one.id not in now]
         row["unmatched"] = [self._move(m) for m in self.ledger.unmatched]
-        answered = [c.answered for c in self.record.calls.values() if c.answered and step_of(c.key) == step_of(step)]
-        row["turns"] = {e.key: self._rows(e) for e in answered}
+        answered = self._answered.get(step_of(step), {}).values()
+        part = replace(
+            self.ledger,
+            claims=self.ledger.claims[claims:],
+            points=tuple(p for p in self.ledger.points if p.id in changed),
+            moves=tuple(m for m in self.ledger.moves if m.point in changed),
+        )
+        row["turns"] = {e.key: self._rows(e, part) for e in answered}
         return row
 
     # the ledger

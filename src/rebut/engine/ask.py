@@ -77,10 +77,11 @@ async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
         if isinstance(step, Next):
             connection = runtime.connection(step.spec, q.who.seat)
             worst = worst_case(q, step, connection)
-            refusal = _refused(runtime, q, worst, connection)
-            if not refusal:
-                await call_once(runtime, q, call, step, connection, worst)
-                continue
+            async with runtime.control.room(Amount() if connection.patient else worst):
+                refusal = _refused(runtime, q, worst, connection)
+                if not refusal:
+                    await call_once(runtime, q, call, step, connection, worst)
+                    continue
             step = await _best(q, call) or refusal
         if isinstance(step, GivenUp):
             return step

@@ -180,7 +180,8 @@ class _Sending:
             return False
         # The lost request counts as if it had cost what was reserved for it, so the limits must permit another.
         full = runtime.limits.refuses(runtime.record.committed, self.worst, self.kept) or runtime.no_room()
-        self.held = runtime.control.draining or bool(full)
+        shared = runtime.control.shared
+        self.held = runtime.control.draining or bool(full) or bool(shared and not shared.again(self.worst))
         if self.held:
             return False
         runtime.write(self.failed(error, again=True))

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from rebut.core.errors import DeadlineReached, Interrupted
 from rebut.core.frozen import frozen
@@ -252,6 +253,16 @@ class Cut(Exception):
         self.why: Why = why
 
 
+class SharedLimits(Protocol):
+    """Limits that hold for several debates together. Each debate has its own view of them."""
+
+    def call(self, worst: Amount) -> AbstractAsyncContextManager[None]:
+        """Around a call and its record: waits until the call fits. Raises `Interrupted` if it never will."""
+
+    def again(self, worst: Amount) -> bool:
+        """Whether a request that was lost may be sent again at once."""
+
+
 @dataclass(slots=True)
 class Control:
     """Steers one debate, from the thread of its event loop.
@@ -263,6 +274,8 @@ class Control:
     deadline: float | None = None
     """Seconds until the result must be there."""
     draining: bool = False
+    shared: SharedLimits | None = None
+    """Limits that this debate shares with others."""
     on_text: Callable[[str, str], None] | None = None
     """Called with (key, piece) as text streams in."""
     on_wait: Callable[[str, str], None] | None = None
@@ -336,6 +349,10 @@ class Control:
             raise Interrupted("stopped on request")
         if self.over:
             raise self.late()
+
+    def room(self, worst: Amount) -> AbstractAsyncContextManager[None]:
+        """Around a call: it is made when the limits that debates share leave room for it."""
+        return self.shared.call(worst) if self.shared else nullcontext()
 
     def drain(self) -> None:
         """Let calls in flight finish, and start no other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import secrets
@@ -103,6 +104,12 @@ class Setup:
             listener=environment.listener,
             on_ready=environment.on_ready,
         )
+
+    def under(self, control: Control, on_ready: Callable[[Record, Path], None]) -> Setup:
+        """The same setup, with the same connections, for one of several debates."""
+        mine = copy.copy(self)
+        mine.environment = replace(self.environment, control=control, on_ready=on_ready)
+        return mine
 
     def find(self, name: str) -> Path:
         """The folder of a session."""

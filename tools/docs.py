@@ -86,7 +86,7 @@ def _member(name: str, value: object) -> list[str]:
 
 
 ROOMS = (
-    *("cli", "ci", "setup", "reports", "protocols", "engine", "evidence", "workspace", "domain", "record"),
+    *("cli", "batch", "ci", "setup", "reports", "protocols", "engine", "evidence", "workspace", "domain", "record"),
     *("backends", "core"),
 )
 """From the top down; backends stand beside the layers and know core only."""

@@ -75,6 +75,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("export k7m2 --format html", "as one file for the browser, to send to a colleague"),
         ("export k7m2 --format json -o debate.json", "all events, to a file"),
     ),
+    "batch": (
+        ("batch questions.jsonl --out results.jsonl", "every line is a debate; 20 run at once"),
+        ("batch questions.jsonl --out results.jsonl --max-usd 5", "the limit holds for all of them together"),
+    ),
     "view": (
         ("view last", "the last session of this folder in the browser"),
         ("view", "all sessions of this folder"),

@@ -1,0 +1,65 @@
+"""The account of a batch: what all its debates have spent and reserved, against its limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from rebut.domain.limits import Limits
+from rebut.record.record import Amount
+
+NOTHING = Amount()
+
+
+class Account:
+    """A call that does not fit waits while others are in flight: they may take less than is reserved for them."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.reached = ""
+        """The limit that leaves no room for a further call; empty if there is room."""
+        self.on_reached: Callable[[], None] = lambda: None
+        self._by: dict[str, Amount] = {}
+        self._total = NOTHING
+        self._in_flight = 0
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def settle(self, line_hash: str, amount: Amount) -> None:
+        """Set what a debate has spent and reserved."""
+        self._total = self._total - self._by.get(line_hash, NOTHING) + amount
+        self._by[line_hash] = amount
+        self._wake()
+
+    def add(self, line_hash: str, worst: Amount) -> bool:
+        """Reserve the worst case of a call, if it fits."""
+        if self.limits.refuses(self._total, worst, NOTHING):
+            return False
+        self.settle(line_hash, self._by.get(line_hash, NOTHING) + worst)
+        return True
+
+    async def reserve(self, line_hash: str, worst: Amount) -> bool:
+        """Reserve the worst case of a call as soon as it fits; False if it never will. `end_call` ends it."""
+        while not self.reached:
+            if self.add(line_hash, worst):
+                self._in_flight += 1
+                return True
+            if not self._in_flight:
+                self.reached = self.limits.refuses(self._total, worst, NOTHING)
+                self.on_reached()
+                self._wake()
+                return False
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        return False
+
+    def end_call(self, line_hash: str, amount: Amount) -> None:
+        """A call has ended, and its debate has spent and reserved so much."""
+        self._in_flight -= 1
+        self.settle(line_hash, amount)
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for turn in waiting:
+            if not turn.done():
+                turn.set_result(None)

@@ -1,0 +1,113 @@
+"""A batch that runs: hands out what is missing, gathers the rows, keeps the limits that hold for all of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Protocol
+
+from rebut.api import Setup
+from rebut.batch.account import Account
+from rebut.batch.debate import BatchDebate
+from rebut.batch.lines import BatchLine
+from rebut.batch.results import ResultRow, Results
+from rebut.core.errors import RebutError
+from rebut.record import sessions
+from rebut.record.record import Amount
+
+
+class Worker(Protocol):
+    """Where debates run: in this process or in others."""
+
+    async def hold(self, line: BatchLine, session: str) -> ResultRow | None:
+        """The row of a debate's end; None if it was stopped."""
+
+    def drain(self) -> None:
+        """Let calls in flight finish, and start no other."""
+
+
+class Here:
+    """Debates in this process."""
+
+    def __init__(self, setup: Setup, results: Results, account: Account | None) -> None:
+        self._setup, self._results, self._account = setup, results, account
+        self._running: set[BatchDebate] = set()
+
+    async def hold(self, line: BatchLine, session: str) -> ResultRow | None:
+        debate = BatchDebate(line, session, self._results.journal, self._account)
+        self._running.add(debate)
+        try:
+            return await debate.hold(self._setup)
+        finally:
+            self._running.discard(debate)
+
+    def drain(self) -> None:
+        for debate in self._running:
+            debate.control.drain()
+
+
+class Batch:
+    """Runs the lines that have no result yet, a number of them at once."""
+
+    def __init__(self, lines: Sequence[BatchLine], results: Results, at_once: int) -> None:
+        self.lines, self.results, self.at_once = lines, results, at_once
+        self.sessions = results.sessions()
+        self.left = deque(line for line in lines if not results.done(line.hash))
+        self.running = 0
+        self.ended = 0
+        """Debates that ended in this run, the failed ones included."""
+        self.draining = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def count_earlier(self, account: Account, setup: Setup) -> None:
+        """Count what earlier runs of this batch have spent."""
+        for line in self.lines:
+            if line.hash not in self.sessions:
+                continue
+            try:
+                record = sessions.load(setup.find(self.sessions[line.hash]))
+            except RebutError:  # deleted, or damaged: the row of its end has what it cost
+                row = self.results.rows.get(line.hash)
+                amount = Amount(row.calls, row.tokens, row.usd or 0.0) if row else Amount()
+            else:
+                amount = record.committed
+            account.settle(line.hash, amount)
+
+    async def run(self, worker: Worker) -> None:
+        """Returns when nothing is left or running, or when it has drained. Cancelling it drops what runs."""
+        self._worker = worker
+        try:
+            while self.left or self._tasks:
+                while self.left and not self.draining and len(self._tasks) < self.at_once:
+                    self._tasks.add(asyncio.create_task(self._one(self.left.popleft())))
+                if not self._tasks:
+                    return
+                done, self._tasks = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _one(self, line: BatchLine) -> None:
+        self.running += 1
+        try:
+            row = await self._worker.hold(line, self.sessions.get(line.hash, ""))
+        finally:
+            self.running -= 1
+        if row is not None:
+            self.results.add(row)
+            self.ended += 1
+
+    def drain(self) -> None:
+        """Start no further debate and no further call."""
+        self.draining = True
+        self._worker.drain()
+
+    # How far it is, for the screen.
+
+    def rows(self) -> list[ResultRow]:
+        """The rows of this batch's lines."""
+        return [self.results.rows[line.hash] for line in self.lines if line.hash in self.results.rows]

@@ -1,0 +1,120 @@
+"""One debate of a batch: started or resumed, and its end as a row of the results."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from rebut import api
+from rebut.api import Setup
+from rebut.batch.account import Account
+from rebut.batch.lines import BatchLine
+from rebut.batch.results import ResultRow, note_session
+from rebut.core.errors import Interrupted, RebutError, UnknownSession
+from rebut.core.text import cut
+from rebut.domain.outcome import Outcome
+from rebut.engine.runtime import Control
+from rebut.engine.start import start
+from rebut.record.events import Failed
+from rebut.record.record import Amount, Record, Spent
+
+DECISION = 2000
+"""Characters of a decision in a row; the session has all of it."""
+
+
+class BatchDebate:
+    """Runs one line."""
+
+    def __init__(self, line: BatchLine, session: str, journal: Path, account: Account | None = None) -> None:
+        self.line, self.session = line, session
+        self._journal, self._account = journal, account
+        self.record: Record | None = None
+        self.control = Control(shared=_Share(account, self) if account else None)
+
+    async def hold(self, setup: Setup) -> ResultRow | None:
+        """The row of its end; None if it was stopped and can be resumed."""
+        mine = setup.under(self.control, self._ready)
+        try:
+            return self._ended(await self._outcome(mine))
+        except Interrupted:
+            return None
+        except RebutError as error:
+            return self._failed(self._kind(error), error.message, error.hint, error.exit_code)
+        except Exception as error:  # a protocol of the user may raise anything; our own bugs are raised again
+            if self.record is None or not self.record.opened.source:
+                raise
+            return self._failed(type(error).__name__, str(error), "Fix the protocol's file and run the batch again.", 3)
+        finally:
+            if self._account and self.record:
+                self._account.settle(self.line.hash, self.record.committed)
+
+    async def _outcome(self, setup: Setup) -> Outcome:
+        if self.session:
+            try:
+                return await api.resume(self.session, setup=setup)
+            except UnknownSession:  # the user has deleted it
+                self.session = ""
+        return await start(await self.line.plan(setup), setup.environment)
+
+    def _ready(self, record: Record, folder: Path) -> None:
+        self.record = record
+        if record.opened.id != self.session:
+            self.session = record.opened.id
+            note_session(self._journal, self.line.hash, self.session)
+
+    def _row(self, spent: Spent, code: int) -> ResultRow:
+        line = self.line
+        return ResultRow(
+            line.id,
+            line.number,
+            line.hash,
+            line.fields.protocol,
+            self.session or None,
+            usd=spent.usd,
+            calls=spent.calls,
+            tokens=spent.tokens,
+            seconds=round(spent.seconds, 3),
+            exit=code,
+        )
+
+    def _ended(self, outcome: Outcome) -> ResultRow:
+        return replace(
+            self._row(outcome.spent, outcome.exit_code),
+            outcome=outcome.kind,
+            heading=outcome.heading,
+            decision=cut(outcome.decision, DECISION),
+            winner=outcome.verdict.winner if outcome.verdict else None,
+            conclusive=outcome.conclusive,
+        )
+
+    def _failed(self, kind: str, message: str, hint: str, code: int) -> ResultRow:
+        spent = self.record.spent() if self.record else Spent()
+        return replace(self._row(spent, code), failure=kind, error=message, hint=hint)
+
+    def _kind(self, error: RebutError) -> str:
+        """The class of the failure: that of the participant that failed last, if one did, else that of the error."""
+        events = reversed(self.record.lines) if self.record else ()
+        return next((line.event.failure for line in events if isinstance(line.event, Failed)), type(error).__name__)
+
+
+class _Share:
+    """The limits of the batch, as one of its debates sees them."""
+
+    def __init__(self, account: Account, debate: BatchDebate) -> None:
+        self._account, self._debate = account, debate
+
+    @asynccontextmanager
+    async def call(self, worst: Amount) -> AsyncIterator[None]:
+        debate = self._debate
+        if not await self._account.reserve(debate.line.hash, worst):
+            raise Interrupted("a limit of the batch leaves no room for this call")
+        try:
+            yield
+        finally:
+            assert debate.record is not None
+            self._account.end_call(debate.line.hash, debate.record.committed)
+
+    def again(self, worst: Amount) -> bool:
+        return self._account.add(self._debate.line.hash, worst)

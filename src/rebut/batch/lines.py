@@ -1,0 +1,158 @@
+"""The lines of a batch: each is one debate as JSON, checked before any model is called."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from rebut.api import Setup
+from rebut.core import files
+from rebut.core.errors import UsageError
+from rebut.core.frozen import frozen
+from rebut.engine.plan import Plan, sound
+from rebut.workspace.targets.target import Wanted
+
+LARGEST = 500_000_000
+"""Bytes of a file of lines."""
+OPTIONS = ("context", "limits", "fallbacks", "models", "temperature", "seed", "allow_same_model")
+"""What a line may choose beside its seats and settings."""
+
+
+class TargetFields(BaseModel):
+    """What is debated: a scope of git, a file or a text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: Literal["auto", "code", "proposal", "mixed"] = "auto"
+    scope: str = ""
+    file: str = ""
+    text: str = ""
+
+    def wanted(self) -> Wanted:
+        return Wanted(self.kind, self.scope, self.text, self.file)
+
+
+class LineFields(BaseModel):
+    """One line of a batch, as the user writes it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    id: str | int = ""
+    protocol: str = Field(min_length=1)
+    topic: str = ""
+    target: TargetFields | str | None = None
+    seats: dict[str, str | list[str]] = Field(default_factory=dict)
+    settings: dict[str, Any] = Field(default_factory=dict)
+    context: list[str] = Field(default_factory=list)
+    limits: dict[str, float] = Field(default_factory=dict)
+    fallbacks: dict[str, list[str]] = Field(default_factory=dict)
+    models: dict[str, str] = Field(default_factory=dict)
+    temperature: float | None = None
+    seed: int | None = None
+    allow_same_model: bool = False
+
+
+@frozen
+class BatchLine:
+    """One debate of a batch."""
+
+    number: int
+    """Its place in the file; the first line is 1."""
+    hash: str
+    """Of the line and of how many equal lines come before it. It names the debate in the results and the journal."""
+    fields: LineFields
+
+    @property
+    def id(self) -> str | int:
+        """The user's id, else the line's number."""
+        return self.fields.id if self.fields.id != "" else self.number
+
+    async def plan(self, setup: Setup, limits: Mapping[str, float] | None = None) -> Plan:
+        """The checked plan of the debate. `limits` are further limits, to check with."""
+        said, fields = self.fields, {**self.fields.settings, **self.fields.seats}
+        if odd := sorted(set(fields) & {*OPTIONS, "target", "redaction", "usual_limits"}):
+            raise UsageError(f"{odd[0]!r} is neither a seat nor a setting", f"Write {odd[0]!r} beside them.")
+        fields |= {name: value for name in OPTIONS if (value := getattr(said, name)) not in (None, {}, [], False)}
+        if limits:
+            fields["limits"] = {**limits, **said.limits}
+        if said.target is not None:
+            from rebut.workspace.targets.resolve import question, unanswerable
+
+            wanted = Wanted(scope=said.target) if isinstance(said.target, str) else said.target.wanted()
+            fields["target"], fields["redaction"] = await setup.resolve(wanted)
+            if wanted.target == "auto" and question(fields["target"]):
+                raise UsageError(
+                    unanswerable(fields["target"]).message, 'Say which in the target: {"kind": "code", …}.'
+                )
+        return setup.plan(said.protocol, said.topic, **fields)
+
+
+@frozen
+class BadLine:
+    """A line that cannot be run, and why."""
+
+    number: int
+    why: str
+
+
+def read(path: Path) -> tuple[list[BatchLine], list[BadLine]]:
+    """The lines of a file. Empty lines are skipped."""
+    try:
+        data = files.read(path, LARGEST + 1, pipes=True)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", "Give a file with one debate per line.") from None
+    if len(data) > LARGEST:
+        raise UsageError(f"{path} is larger than {LARGEST:,} bytes", "Split it into several files.")
+    good, bad = list[BatchLine](), list[BadLine]()
+    seen, ids = Counter[str](), dict[str | int, int]()
+    for number, raw in enumerate(data.split(b"\n"), 1):
+        if not raw.strip():
+            continue
+        try:
+            fields = parsed(raw)
+        except UsageError as error:
+            bad.append(BadLine(number, error.message))
+            continue
+        if fields.id != "" and (first := ids.setdefault(fields.id, number)) != number:
+            bad.append(BadLine(number, f"its id {fields.id!r} is also the id of line {first}"))
+            continue
+        same = json.dumps(fields.model_dump(mode="json"), sort_keys=True)
+        digest = hashlib.sha256(f"{seen[same]} {same}".encode("utf-8", "replace")).hexdigest()[:24]
+        seen[same] += 1
+        good.append(BatchLine(number, digest, fields))
+    return good, bad
+
+
+def parsed(raw: bytes) -> LineFields:
+    """The fields of one line; UsageError if it is not a debate."""
+    try:
+        return LineFields.model_validate(json.loads(raw.decode()))
+    except UnicodeDecodeError:
+        raise UsageError("it is not UTF-8") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"{name}: {first['msg']}" if name else "it is not a JSON object") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"it is not JSON: {error}") from None
+
+
+async def refused(lines: Sequence[BatchLine], setup: Setup, limits: Mapping[str, float]) -> list[BadLine]:
+    """The lines that cannot be run, by all checks that need no call of a model."""
+    bad = list[BadLine]()
+    for line in lines:
+        try:
+            plan = await line.plan(setup, limits)
+            sound(plan)
+            for who in plan.seats:
+                if who.seat not in plan.protocol.silent and setup.connect(who.spec).patient:
+                    raise UsageError(f"{who.spec} cannot be the {who.seat}: no person answers in a batch")
+        except UsageError as error:
+            bad.append(BadLine(line.number, f"{error.message}. {error.hint}".removesuffix(". ")))
+    return bad

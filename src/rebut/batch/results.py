@@ -1,0 +1,152 @@
+"""The results of a batch: a file of rows, and beside it the journal that says which session belongs to which line."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from rebut.core import files
+from rebut.core.errors import UsageError
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+
+JOURNAL = ".journal"
+"""What the name of the journal ends with."""
+
+
+@frozen
+class ResultRow:
+    """How the debate of one line ended: with an outcome or with a failure."""
+
+    id: str | int
+    line: int
+    line_hash: str
+    protocol: str
+    session: str | None
+    outcome: str = ""
+    heading: str = ""
+    decision: str = ""
+    winner: str | None = None
+    conclusive: bool = False
+    failure: str = ""
+    """The class of the failure; empty if there is an outcome."""
+    error: str = ""
+    hint: str = ""
+    usd: float | None = 0.0
+    """None if the price of a call is unknown."""
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    exit: int = 0
+
+    def to_json(self) -> dict[str, Json]:
+        without = ENDED if self.failure else FAILED
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in without}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ResultRow:
+        return cls(**{one.name: data[one.name] for one in fields(cls) if one.name in data})
+
+
+ENDED, FAILED = ("outcome", "heading", "decision", "winner", "conclusive"), ("failure", "error", "hint")
+"""The fields of a row that only an outcome has, and those that only a failure has."""
+
+
+class Results:
+    """Rows are appended whole. A last line that a killed process left unfinished is cut off when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.journal = path, path.with_name(path.name + JOURNAL)
+        ours = self.journal.exists()
+        try:
+            if not ours and path.exists() and path.stat().st_size:
+                raise UsageError(
+                    f"{path} already exists and is not a result of `rebut batch`: {self.journal.name} is not beside it",
+                    "Choose another name with --out.",
+                )
+            self._lock = _appended(self.journal)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"another process is writing {path}", "Wait until it ends, or choose another name with --out."
+                ) from None
+            self._file = _appended(path)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}", "Choose another name with --out.") from None
+        self.rows = _last(_rows(path))
+        """The last row of each line, by the line's hash."""
+        self.sessions()  # repairs the journal
+
+    def sessions(self) -> dict[str, str]:
+        """The last session of each line, by the line's hash."""
+        return {row["line_hash"]: row["session"] for row in _rows(self.journal)}
+
+    def done(self, line_hash: str) -> bool:
+        """Whether a debate has ended. A failed one has not: it is resumed."""
+        return line_hash in self.rows and not self.rows[line_hash].failure
+
+    def add(self, row: ResultRow) -> None:
+        _write(self._file, row.to_json())
+        self.rows[row.line_hash] = row
+
+    def close(self) -> None:
+        os.close(self._file)
+        os.close(self._lock)
+
+
+def ended(path: Path) -> set[str]:
+    """The hashes of the lines that have ended, by a file of results that may not exist yet. Nothing is written."""
+    rows = _rows(path, repaired=False) if path.exists() and path.with_name(path.name + JOURNAL).exists() else []
+    return {line_hash for line_hash, row in _last(rows).items() if not row.failure}
+
+
+def _last(rows: list[dict[str, Any]]) -> dict[str, ResultRow]:
+    return {row["line_hash"]: ResultRow.from_json(row) for row in rows}
+
+
+def note_session(journal: Path, line_hash: str, session: str) -> None:
+    """Record the session of a line before its first call. Several processes may do so at once."""
+    file = _appended(journal)
+    try:
+        _write(file, {"line_hash": line_hash, "session": session})
+    finally:
+        os.close(file)
+
+
+def _appended(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+
+def _write(file: int, row: Mapping[str, Any]) -> None:
+    data = (json.dumps(row, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    size = os.fstat(file).st_size
+    written = os.write(file, data)
+    if written < len(data):
+        os.ftruncate(file, size)
+        raise OSError(28, "the disk is full")
+    os.fsync(file)
+
+
+def _rows(path: Path, *, repaired: bool = True) -> list[dict[str, Any]]:
+    """The rows of a file; with `repaired`, an unfinished last line is cut off."""
+    data = files.read(path)
+    whole = data.rfind(b"\n") + 1
+    rows = list[dict[str, Any]]()
+    for number, raw in enumerate(data[:whole].split(b"\n")[:-1], 1):
+        try:
+            row = json.loads(raw)
+            row["line_hash"], row["session"]
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(
+                f"{path}, line {number}: not a row of `rebut batch`", "Restore the file, or choose another --out."
+            ) from None
+        rows.append(row)
+    if repaired and whole < len(data):
+        os.truncate(path, whole)
+    return rows

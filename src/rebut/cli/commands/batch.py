@@ -1,0 +1,180 @@
+"""`rebut batch`: many debates from a file, one result line each; run again, it does what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rebut.cli.options import PATH, json_flag
+
+if TYPE_CHECKING:
+    from rebut.batch.account import Account
+    from rebut.batch.batch import Batch
+    from rebut.batch.lines import BadLine
+
+MOST_SHOWN = 20
+"""Bad lines that an error names."""
+AT_ONCE = 20
+
+
+@click.command("batch")
+@click.argument("file", type=PATH)
+@click.option("--out", type=PATH, required=True, metavar="FILE", help="Where the results go, one line per debate.")
+@click.option("--at-once", type=click.IntRange(1, 10_000), default=AT_ONCE, metavar="N", help="Debates at once. [20]")
+@click.option("--skip-bad", is_flag=True, help="Run the other lines if some cannot be run.")
+@click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars for the whole batch.")
+@click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens for the whole batch, input and output.")
+@click.option("--max-calls", "calls", type=int, metavar="N", help="Calls for the whole batch.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")
+@json_flag
+def batch_command(file: str, out: str, at_once: int, skip_bad: bool, quiet: bool, as_json: bool, **limits: Any) -> int:
+    """Run many debates. FILE has one debate per line, as JSON:
+
+    \b
+    {"id": "q1", "protocol": "duel", "topic": "Redis or Memcached?",
+     "seats": {"proposer": "claude", "challenger": "codex"}, "settings": {"rounds": 1}}
+
+    Every line is checked before a model is called. The same command again does only what is missing: debates that were
+    interrupted or failed are resumed, and recorded answers are not asked again.
+    """
+    import asyncio
+    import sys
+    from pathlib import Path
+
+    from rebut.api import Setup
+    from rebut.batch.account import Account
+    from rebut.batch.batch import Batch, Here
+    from rebut.batch.lines import read, refused
+    from rebut.batch.results import Results, ended
+    from rebut.cli.options import within
+    from rebut.cli.output import folded, say, say_json
+    from rebut.core.errors import UsageError
+    from rebut.domain.limits import Limits
+
+    given = {name: value for name, value in limits.items() if value is not None}
+    for name, value in given.items():
+        within(name, value)
+    setup = Setup()
+    lines, bad = read(Path(file))
+    before = ended(Path(out))  # what they need may be gone by now, and they need nothing
+    bad += asyncio.run(refused([line for line in lines if line.hash not in before], setup, given))
+    if (bad and not skip_bad) or not lines:
+        raise UsageError(*_named(file, bad))
+    wrong = {one.number for one in bad}
+    if bad and not quiet:
+        say(folded(f"  {_named(file, bad)[0]}", sys.stderr), sys.stderr)
+    results = Results(Path(out))
+    try:
+        batch = Batch([line for line in lines if line.number not in wrong], results, at_once)
+        account = Account(Limits(**given)) if given else None
+        if account:
+            batch.count_earlier(account, setup)
+        stopped = asyncio.run(_run(batch, Here(setup, results, account), account, quiet or as_json))
+    finally:
+        results.close()
+    rows = batch.rows()
+    code = max([0, *(row.exit for row in rows)])
+    code = 130 if stopped else 3 if account and account.reached else code
+    shown = _summed(batch, out, code)
+    if account and account.reached:
+        shown["limit"] = account.reached
+    if as_json:
+        say_json(shown)
+        return code
+    for row in _rows(shown, file):
+        say(row)
+    return code
+
+
+def _named(file: str, bad: list[BadLine]) -> tuple[str, str]:
+    if not bad:
+        return f"{file} has no line to run", "Write one debate per line, as JSON."
+    from rebut.core.text import counted
+
+    bad = sorted(bad, key=lambda one: one.number)
+    rows = [f"line {one.number}: {one.why}" for one in bad[:MOST_SHOWN]]
+    rows += [f"… {len(bad) - MOST_SHOWN} more"] if len(bad) > MOST_SHOWN else []
+    said = f"{file}: {counted(len(bad), 'line')} cannot be run\n  " + "\n  ".join(rows)
+    return said, "No model was called. Correct the file, or run the other lines with --skip-bad."
+
+
+async def _run(batch: Batch, worker: Any, account: Account | None, quiet: bool) -> bool:
+    """Run it under signals. True if it was stopped by one."""
+    import asyncio
+    import os
+    import signal
+
+    from rebut.cli.deadline import began
+    from rebut.cli.runner import DRAIN
+    from rebut.cli.screen.batch_progress import BatchProgress
+    from rebut.core import process, scratch
+
+    process.adopts = began() is not None
+    loop = asyncio.get_running_loop()
+    loop.run_in_executor(None, scratch.remove_remains, os.environ)
+    progress = BatchProgress(batch, quiet)
+    task = asyncio.ensure_future(batch.run(worker))
+    signals = list[int]()
+
+    def on_signal(number: int) -> None:
+        signals.append(number)
+        if len(signals) > 1:
+            task.cancel()
+            return
+        batch.drain()
+        progress.note("stopping: no new calls; those in flight finish. Ctrl-C again drops them")
+        if number != signal.SIGINT:
+            loop.call_later(DRAIN, task.cancel)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, on_signal, number)
+    if account:
+        account.on_reached = batch.drain
+    showing = asyncio.ensure_future(progress.show())
+    try:
+        await task
+    except asyncio.CancelledError:
+        pass
+    finally:
+        showing.cancel()
+        progress.close()
+        process.end_adopted()
+    return bool(signals)
+
+
+def _summed(batch: Batch, out: str, code: int) -> dict[str, Any]:
+    from collections import Counter
+
+    rows = batch.rows()
+    failed = [row for row in rows if row.failure]
+    known = [row.usd for row in rows if row.usd is not None]
+    ends = Counter(f"failed: {row.failure}" if row.failure else row.heading for row in rows)
+    return {
+        "debates": len(batch.lines),
+        "ended": len(rows) - len(failed),
+        "failed": len(failed),
+        "missing": len(batch.lines) - len(rows),
+        "ended_now": batch.ended,
+        "ends": dict(ends.most_common()),
+        "usd": sum(known) if len(known) == len(rows) else None,
+        "out": out,
+        "exit": code,
+    }
+
+
+def _rows(shown: dict[str, Any], file: str) -> list[str]:
+    from rebut.core.text import counted
+    from rebut.domain.limits import flag
+    from rebut.reports.terminal import money
+
+    parts = [f"{shown['ended']} ended"]
+    parts += [f"{shown[name]} {name}" for name in ("failed", "missing") if shown[name]]
+    rows = [f"  {counted(shown['debates'], 'debate')}: {', '.join(parts)}; {money(shown['usd'])}"]
+    rows += [f"    {count:>5}   {name}" for name, count in shown["ends"].items()]
+    if "limit" in shown:
+        rows.append(f"  stopped: {flag(shown['limit'])} leaves no room for the next call; raise it to continue")
+    rows.append(f"  results   {shown['out']}")
+    if shown["missing"] or shown["failed"]:
+        rows.append("  The same command again continues: debates that ended are not run again.")
+    return rows

@@ -1,0 +1,250 @@
+"""`rebut batch`: a file of debates, one result line each; run again, only what is missing is done."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duels
+import pytest
+from console import REBUT, at_a_terminal, piped
+
+from rebut.record import sessions
+from rebut.record.events import Asked, Resumed
+from rebut.record.journal import read
+
+Row = dict[str, Any]
+
+
+def debate(seats: dict[str, str], name: str, **more: Any) -> Row:
+    return {"id": name, "protocol": "duel", "topic": f"{name}: Redis or not?", "seats": seats, **more}
+
+
+def written(path: Path, rows: list[Row]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def rows_of(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def asked() -> Counter[tuple[str, str]]:
+    """How often each question of each session was asked, by the journals on disk."""
+    root = sessions.home()
+    return Counter(
+        (one.id, line.event.key)
+        for one in sessions.sessions(root)
+        for line in read(root / one.id).lines
+        if isinstance(line.event, Asked)
+    )
+
+
+def test_every_line_is_a_debate_and_a_result(workspace: Path, tmp_path: Path) -> None:
+    seats, out = duels.seats(tmp_path), tmp_path / "out.jsonl"
+    file = written(tmp_path / "in.jsonl", [debate(seats, f"q{n}") for n in range(5)])
+    done = piped("batch", file, "--out", str(out), "--at-once", "3")
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(out)
+    assert sorted(row["id"] for row in rows) == ["q0", "q1", "q2", "q3", "q4"]
+    assert {row["session"] for row in rows} == {one.id for one in sessions.sessions(sessions.home())}
+    assert {(row["heading"], row["winner"], row["exit"]) for row in rows} == {("VERDICT", "challenger", 0)}
+    assert all(row["calls"] == 5 and row["seconds"] > 0 and "usd" in row for row in rows)
+    assert "5 debates: 5 ended" in done.stdout
+
+
+def test_the_same_command_again_does_nothing_and_a_new_line_alone_is_run(workspace: Path, tmp_path: Path) -> None:
+    seats, out = duels.seats(tmp_path), tmp_path / "out.jsonl"
+    given = [debate(seats, "a"), debate(seats, "b")]
+    file = written(tmp_path / "in.jsonl", given)
+    assert piped("batch", file, "--out", str(out)).returncode == 0
+    before, questions = out.read_bytes(), asked()
+    done = piped("batch", file, "--out", str(out), "--json")
+    assert done.returncode == 0 and out.read_bytes() == before and asked() == questions
+    assert json.loads(done.stdout)["ended_now"] == 0
+    written(tmp_path / "in.jsonl", [debate(seats, "c"), *given])
+    done = piped("batch", file, "--out", str(out), "--json")
+    assert json.loads(done.stdout) | {"ended_now": 1, "ended": 3} == json.loads(done.stdout)
+    assert [row["id"] for row in rows_of(out)][2:] == ["c"]
+
+
+def test_equal_lines_are_debates_of_their_own(workspace: Path, tmp_path: Path) -> None:
+    line = {name: value for name, value in debate(duels.seats(tmp_path), "x").items() if name != "id"}
+    out = tmp_path / "out.jsonl"
+    assert piped("batch", written(tmp_path / "in.jsonl", [line, line]), "--out", str(out)).returncode == 0
+    assert [row["id"] for row in sorted(rows_of(out), key=lambda row: row["line"])] == [1, 2]
+    assert len({row["session"] for row in rows_of(out)}) == 2
+
+
+def test_bad_lines_are_named_before_anything_is_called_and_can_be_skipped(workspace: Path, tmp_path: Path) -> None:
+    seats, out = duels.seats(tmp_path), tmp_path / "out.jsonl"
+    good = debate(seats, "good")
+    wrong = [
+        {**good, "id": "p", "protocol": "nonesuch"},
+        {**good, "id": "s", "settings": {"rounds": 99}},
+        {**good, "id": "f", "colour": "red"},
+        {**good},
+        {**good, "id": "t", "topic": " "},
+        {**good, "id": "h", "seats": {**seats, "challenger": "human"}},
+    ]
+    file = tmp_path / "in.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in [good, *wrong]) + "not json\n\n")
+    done = piped("batch", str(file), "--out", str(out))
+    assert done.returncode == 2 and not out.exists() and not sessions.sessions(sessions.home())
+    assert "7 lines cannot be run" in done.stderr
+    for number in range(2, 9):
+        assert f"line {number}: " in done.stderr
+    assert "line 1: " not in done.stderr and "nonesuch" in done.stderr and "id of line 1" in done.stderr
+    done = piped("batch", str(file), "--out", str(out), "--skip-bad")
+    assert done.returncode == 0, done.stderr
+    assert [row["id"] for row in rows_of(out)] == ["good"] and "7 lines cannot be run" in done.stderr
+
+
+def test_a_failed_debate_is_a_row_with_its_class_and_is_resumed(workspace: Path, tmp_path: Path) -> None:
+    said = {**duels.answers(2), "r1/opening@proposer": {"fail": "auth"}}
+    (tmp_path / "bad").mkdir()
+    bad, good = duels.seats(tmp_path / "bad", said), duels.seats(tmp_path)
+    out = tmp_path / "out.jsonl"
+    file = written(tmp_path / "in.jsonl", [debate(bad, "bad"), debate(good, "good")])
+    done = piped("batch", file, "--out", str(out))
+    assert done.returncode == 3 and "1 failed" in done.stdout
+    row = next(row for row in rows_of(out) if row["id"] == "bad")
+    assert row["failure"] == "auth" and row["error"] and row["exit"] == 3 and row["session"]
+    duels.seats(tmp_path / "bad", duels.answers(2))  # the key is valid again
+    done = piped("batch", file, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    assert (last := rows_of(out)[-1])["id"] == "bad" and last["session"] == row["session"] and "failure" not in last
+    assert asked()[row["session"], "r1/opening@proposer"] == 2
+
+
+def started(file: str, out: Path, *more: str) -> subprocess.Popen[str]:
+    words = [REBUT, "batch", file, "--out", str(out), *more]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def until(path: Path, count: int) -> None:
+    """Wait until a file has so many lines."""
+    while not path.exists() or path.read_bytes().count(b"\n") < count:
+        time.sleep(0.01)
+
+
+def slow(folder: Path) -> dict[str, str]:
+    """Seats whose later answers take a while, so that a batch can be hit in the middle."""
+    said = {key: {"json": value, "delay": 0.3} for key, value in duels.answers(2).items()}
+    return duels.seats(folder, said)
+
+
+def test_after_kill_9_everything_ends_and_nothing_on_record_is_asked_again(workspace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    file = written(tmp_path / "in.jsonl", [debate(slow(tmp_path), f"q{n}") for n in range(8)])
+    child = started(file, out, "--at-once", "4")
+    until(out, 1)
+    child.kill()
+    child.communicate()
+    with out.open("ab") as torn:
+        torn.write(b'{"id": "q7", "line_ha')  # as a kill in the middle of a write leaves it
+    root = sessions.home()
+    on_record = {
+        (one.id, line.event.key)
+        for one in sessions.sessions(root)
+        for line in read(root / one.id).lines
+        if line.event.kind == "answered"
+    }
+    before = asked()
+    assert on_record and len(rows_of_whole(out)) < 8
+    done = piped("batch", file, "--out", str(out), "--at-once", "4")
+    assert done.returncode == 0, done.stderr
+    assert sorted(row["id"] for row in rows_of(out)) == [f"q{n}" for n in range(8)]
+    assert len({row["session"] for row in rows_of(out)}) == 8
+    after = asked()
+    assert all(after[one] == before[one] for one in on_record)
+    assert any(isinstance(line.event, Resumed) for one in sessions.sessions(root) for line in read(root / one.id).lines)
+
+
+def rows_of_whole(path: Path) -> list[bytes]:
+    return path.read_bytes().split(b"\n")[:-1]
+
+
+def test_ctrl_c_lets_calls_in_flight_finish_and_a_second_one_drops_them(workspace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    file = written(tmp_path / "in.jsonl", [debate(slow(tmp_path), f"q{n}") for n in range(4)])
+    journal = tmp_path / "out.jsonl.journal"
+    child = started(file, out, "--at-once", "2")
+    until(journal, 2)
+    child.send_signal(signal.SIGINT)
+    stdout, stderr = child.communicate()
+    assert child.returncode == 130 and "no new calls" in stderr and "4 missing" in stdout
+    root = sessions.home()
+    for one in sessions.sessions(root):  # what was in flight is on record
+        kinds = Counter(line.event.kind for line in read(root / one.id).lines)
+        assert kinds["asked"] == kinds["attempt"]
+    said = {key: {"hang": True} for key in duels.answers(2)}
+    (tmp_path / "stuck").mkdir()
+    file = written(tmp_path / "stuck.jsonl", [debate(duels.seats(tmp_path / "stuck", said), "stuck")])
+    child = started(file, tmp_path / "stuck-out.jsonl")
+    until(tmp_path / "stuck-out.jsonl.journal", 1)
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    assert child.stderr is not None
+    while "no new calls" not in child.stderr.readline():
+        pass
+    child.send_signal(signal.SIGINT)
+    child.communicate()
+    assert child.returncode == 130
+
+
+def test_results_of_another_program_and_of_a_running_batch_are_left_alone(workspace: Path, tmp_path: Path) -> None:
+    seats, out = slow(tmp_path), tmp_path / "out.jsonl"
+    file = written(tmp_path / "in.jsonl", [debate(seats, "a")])
+    out.write_text("measured last year")
+    done = piped("batch", file, "--out", str(out))
+    assert done.returncode == 2 and "not a result" in done.stderr and out.read_text() == "measured last year"
+    out.unlink()
+    child = started(file, out)
+    until(tmp_path / "out.jsonl.journal", 1)
+    done = piped("batch", file, "--out", str(out))
+    assert done.returncode == 2 and "another process" in done.stderr
+    child.communicate()
+    assert child.returncode == 0 and len(rows_of(out)) == 1
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "name"), [("--max-calls", "12", "calls"), ("--max-tokens", "10000", "tokens")]
+)
+def test_a_limit_holds_for_the_whole_batch_and_over_its_runs(
+    workspace: Path, tmp_path: Path, flag: str, value: str, name: str
+) -> None:
+    out = tmp_path / "out.jsonl"
+    file = written(tmp_path / "in.jsonl", [debate(duels.seats(tmp_path), f"q{n}") for n in range(6)])
+    for _ in range(2):
+        done = piped("batch", file, "--out", str(out), flag, value, "--json")
+        shown = json.loads(done.stdout)
+        assert done.returncode == 3 and shown["limit"] == name and shown["missing"] > 0, done.stderr
+        root = sessions.home()
+        records = [sessions.load(root / one.id).committed for one in sessions.sessions(root)]
+        assert 0 < sum(getattr(one, name) for one in records) <= int(value)
+    assert name != "calls" or sum(asked().values()) == 12
+    done = piped("batch", file, "--out", str(out))
+    assert done.returncode == 0 and sorted(row["id"] for row in rows_of(out)) == [f"q{n}" for n in range(6)]
+    assert set(asked().values()) == {1}
+
+
+def test_a_dollar_limit_needs_prices(workspace: Path, tmp_path: Path) -> None:
+    seats = {"proposer": "openai:nobody-knows-it", "challenger": "openai:nor-this", "judge": "openai:nor-that"}
+    file = written(tmp_path / "in.jsonl", [debate(seats, "a")])
+    done = piped(
+        "batch", file, "--out", str(tmp_path / "out.jsonl"), "--max-usd", "5", env={"OPENAI_API_KEY": "sk-test"}
+    )
+    assert done.returncode == 2 and "line 1: the price of openai:nobody-knows-it" in done.stderr
+
+
+def test_a_terminal_shows_one_line_that_is_redrawn(workspace: Path, tmp_path: Path) -> None:
+    file = written(tmp_path / "in.jsonl", [debate(slow(tmp_path), f"q{n}") for n in range(3)])
+    seen = at_a_terminal("batch", file, "--out", str(tmp_path / "out.jsonl"))
+    assert seen.code == 0 and "0 of 3 done, 3 running" in seen.text and "\r\x1b[K" in seen.raw
+    assert "3 debates: 3 ended" in seen.text and (tmp_path / "out.jsonl.journal").exists()

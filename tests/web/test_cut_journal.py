@@ -10,22 +10,25 @@ from typing import Any
 
 import aiohttp
 import pytest
-from test_server import DUEL, base, events, run, seen, status
+from recorded import FOLDERS
+from test_server import base, events, run, seen, status
 
 from rebut.record.journal import Tail, digest
 from rebut.web.server import Viewer
 
+SESSION = next(folder for folder in FOLDERS if "steelman-finished/" in str(folder))
+
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    folder = tmp_path / "rebut/sessions" / DUEL.name
+    folder = tmp_path / "rebut/sessions" / SESSION.name
     folder.mkdir(parents=True)
-    (folder / "journal.jsonl").write_bytes((DUEL / "journal.jsonl").read_bytes())
+    (folder / "journal.jsonl").write_bytes((SESSION / "journal.jsonl").read_bytes())
     return tmp_path / "rebut"
 
 
 def journal(home: Path) -> Path:
-    return home / "sessions" / DUEL.name / "journal.jsonl"
+    return home / "sessions" / SESSION.name / "journal.jsonl"
 
 
 def continued(lines: list[bytes], *, count: int, size: int = 0) -> bytes:
@@ -69,7 +72,7 @@ def test_an_open_page_begins_again(home: Path, count: int) -> None:
     lines = journal(home).read_bytes().splitlines()
 
     async def act(viewer: Viewer, client: aiohttp.ClientSession) -> None:
-        page = asyncio.create_task(events(client, f"{base(viewer)}/api/s/{DUEL.name}/frames", other))
+        page = asyncio.create_task(events(client, f"{base(viewer)}/api/s/{SESSION.name}/frames", other))
         await seen(lambda: viewer.pages == 1)
         await asyncio.sleep(0.2)
         journal(home).write_bytes(continued(lines[:5], count=count))
@@ -80,7 +83,7 @@ def test_an_open_page_begins_again(home: Path, count: int) -> None:
         ]
         assert again == list(range(1, 5 + count + 1))
 
-    run(home, act, session=DUEL.name)
+    run(home, act, session=SESSION.name)
 
 
 @pytest.mark.parametrize(
@@ -98,8 +101,8 @@ def test_a_page_that_comes_back_is_told_whether_its_frames_are_on_record(
     seventh = json.loads(journal(home).read_bytes().splitlines()[6])
 
     async def act(viewer: Viewer, client: aiohttp.ClientSession) -> None:
-        address = f"{base(viewer)}/api/s/{DUEL.name}/frames"
+        address = f"{base(viewer)}/api/s/{SESSION.name}/frames"
         found = await events(client, address, status, params=query(seventh))
         assert (found[0][0] == "restart") is restarted
 
-    run(home, act, session=DUEL.name)
+    run(home, act, session=SESSION.name)

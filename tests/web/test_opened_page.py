@@ -11,14 +11,17 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from recorded import FOLDERS
 from test_controls import Steering, request
-from test_server import DUEL, browser, copied, seen, serving
+from test_server import browser, copied, seen, serving
 
 from rebut.cli.live_page import show
 from rebut.core.errors import WaitingForPerson
 from rebut.web.controls import Controls
 from rebut.web.document import document
 from rebut.web.frames import _filled
+
+SESSION = next(folder for folder in FOLDERS if "steelman-finished/" in str(folder))
 
 
 def script(folder: Path, body: str) -> Path:
@@ -30,7 +33,7 @@ def script(folder: Path, body: str) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    copied(DUEL, tmp_path / "rebut")
+    copied(SESSION, tmp_path / "rebut")
     return tmp_path / "rebut"
 
 
@@ -43,7 +46,7 @@ def test_a_browser_that_returns_when_it_is_closed_is_served_meanwhile(
     monkeypatch.setenv("BROWSER", f"{opener} %s")
 
     async def act() -> None:
-        async with serving(home, session=DUEL.name) as viewer:
+        async with serving(home, session=SESSION.name) as viewer:
             assert await show(viewer)
             printed = capsys.readouterr().err
             async with browser(viewer) as client, client.get(printed.split()[-1]) as answer:
@@ -80,7 +83,7 @@ def test_a_browser_that_was_started_outlives_the_debate(home: Path, tmp_path: Pa
     opener = script(tmp_path, f"sh -c '{window}' > /dev/null 2>&1 &")
     env = {**os.environ, "BROWSER": f"{opener} %s"}
     subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(OPENS), str(home), DUEL.name, str(begun)], env=env, check=True
+        [sys.executable, "-c", textwrap.dedent(OPENS), str(home), SESSION.name, str(begun)], env=env, check=True
     )
     try:
         os.kill(int(begun.read_text()), 0)  # an error if it is gone
@@ -107,7 +110,7 @@ def test_the_exported_file_names_no_folder_of_the_user(
 ) -> None:
     """A message, or a raw reply, may have the path of a file."""
     monkeypatch.setenv("HOME", "/people/ann")
-    path = home / "sessions" / DUEL.name / "journal.jsonl"
+    path = home / "sessions" / SESSION.name / "journal.jsonl"
     lines = [json.loads(line) for line in path.read_bytes().splitlines()]
     lines[0]["workspace"] = "/srv/team/shop"
     attempt = next(line for line in lines if line["kind"] == "attempt")

@@ -37,3 +37,28 @@ def same_place(url: str) -> str:
 def is_local(url: str) -> bool:
     """Whether a URL leads to this machine."""
     return is_loopback(urlsplit(url).hostname or "")
+
+
+def user_behind(client: tuple[str, int], port: int) -> int | None:
+    """The user whose process connected to a port of 127.0.0.1; -1 if that process has left the connection already.
+
+    None where the system does not tell. It is read from the table of connections that Linux has.
+    """
+    import socket
+    import sys
+    from pathlib import Path
+
+    def place(host: str, number: int) -> str:
+        return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{number:04X}"
+
+    ends = place(*client), place("127.0.0.1", port)
+    for name in ("tcp", "tcp6"):  # a program may reach an address of the old kind through a socket of the new one
+        try:
+            rows = Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            local, remote, uid, inode = (row.split()[n] for n in (1, 2, 7, 9))
+            if local.endswith(ends[0]) and remote.endswith(ends[1]):
+                return int(uid) if inode != "0" else -1
+    return None

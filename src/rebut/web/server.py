@@ -11,6 +11,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import logging
 import os
 import re
 import secrets
@@ -21,10 +22,12 @@ from pathlib import Path
 from typing import cast
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from rebut.core import files
 from rebut.core.errors import RebutError, RecordError, UsageError
 from rebut.core.json_value import Json
+from rebut.core.network import user_behind
 from rebut.record import sessions
 from rebut.web import assets
 from rebut.web.controls import Controls
@@ -100,7 +103,7 @@ class Viewer:
         app.router.add_get("/api/s/{id}/raw", self._raw)
         app.router.add_get("/api/s/{id}/parent", self._parent)
         app.router.add_post("/api/s/{id}/{what:steer|answer}", self._steer)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+        self._runner = web.AppRunner(app, access_log=None, logger=_logger(), handle_signals=False, shutdown_timeout=1.0)
         await self._runner.setup()
         for port in (*self._preferred(), 0):
             site = web.TCPSite(self._runner, HOST, port)
@@ -150,6 +153,8 @@ class Viewer:
         own = {f"{name}:{self._port}" for name in (HOST, "localhost")}
         if request.headers.get("Host", "") not in own:  # `request.host` would ask the network for a name
             return _refused(421, "This server answers only to its own address.")
+        if self._of_other_user(request):
+            return _refused(403, "This page is of another user.")
         name, value = self._cookie
         known = hmac.compare_digest(request.cookies.get(name, "").encode(errors="replace"), value.encode())
         token = request.query.get("t", "")
@@ -179,6 +184,18 @@ class Viewer:
         if not response_or_stream.prepared:
             response_or_stream.headers.update(HEADERS)
         return response_or_stream
+
+    def _of_other_user(self, request: web.Request) -> bool:
+        """Whether another user of this machine asks.
+
+        The address is in the arguments of the browser's process, and a cookie reaches every port of this machine: both
+        can come to the knowledge of other users. The system's administrator, who relays connections into containers,
+        could read everything anyway.
+        """
+        if request.transport is None:
+            return False
+        client = cast("tuple[str, int]", request.transport.get_extra_info("peername"))
+        return user_behind(client, self._port) not in (None, 0, os.geteuid())
 
     def _found(self, request: web.Request) -> FollowedSession:
         """The session that is asked for, up to date: the one that was named, its parent, or one of this folder."""
@@ -300,6 +317,17 @@ class Viewer:
             if live is not None:
                 live.close()
         return response
+
+
+def _logger() -> logging.Logger:
+    """Without requests that are none: any program of this machine could fill the debate's terminal with them."""
+    logger = logging.getLogger("rebut.page")
+    logger.addFilter(_is_ours)
+    return logger
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 
 
 def _event(name: str, value: Json, id: int | None = None) -> bytes:

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup debate test test-tools test-web tools weights quick lint docs bench fuzz fuzz-fixed clean
+.PHONY: pictures setup debate test test-tools test-web tools weights quick lint docs bench fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -38,6 +38,10 @@ test-tools: setup
 # The page in a real browser: chromium, which the system has, and axe from npm into a cache outside of the repository.
 test-web: .venv/.web
 	$(BIN)/python -m tests_web
+
+# The pictures of the page in the docs, from shipped scripted debates.
+pictures: .venv/.web
+	$(BIN)/python tools/screenshots.py
 
 .venv/.web: .venv/.ready
 	$(BIN)/python -m pip install --quiet --group web

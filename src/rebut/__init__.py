@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         review_async as review_async,
         run as run,
         start as start,
+        stream as stream,
     )
     from rebut.core.errors import (
         Aborted as Aborted,
@@ -55,6 +56,16 @@ if TYPE_CHECKING:
         Failure as Failure,
         Round as Round,
     )
+    from rebut.engine.live_events import (
+        DebateEnded as DebateEnded,
+        DebateEvent as DebateEvent,
+        DebateStarted as DebateStarted,
+        PointChanged as PointChanged,
+        PointWritten as PointWritten,
+        SeatAnswered as SeatAnswered,
+        SeatAsked as SeatAsked,
+        SeatFailed as SeatFailed,
+    )
     from rebut.engine.protocol import MANY as MANY, Role as Role
     from rebut.engine.runtime import Connection as Connection, Control as Control
     from rebut.record.artifacts import Artifact as Artifact
@@ -73,7 +84,10 @@ _DOOR = {
     "fork": "api",
     "replay": "api",
     "run": "api",
-    **dict.fromkeys(("ask", "ask_async", "review", "review_async", "plan", "plan_async"), "api"),
+    **dict.fromkeys(("ask", "ask_async", "review", "review_async", "plan", "plan_async", "stream"), "api"),
+    **dict.fromkeys(("DebateEvent", "DebateStarted", "DebateEnded"), "engine.live_events"),
+    **dict.fromkeys(("SeatAsked", "SeatAnswered", "SeatFailed"), "engine.live_events"),
+    **dict.fromkeys(("PointWritten", "PointChanged"), "engine.live_events"),
     "check": "setup.citations",
     "check_async": "setup.citations",
     "CheckedText": "setup.citations",

@@ -4,14 +4,16 @@
     outcome = rebut.run("duel", "Redis or Memcached?", proposer="openai:a", challenger="openai:b", rounds=2)
 
 Keyword arguments named after the protocol's seats are model specs; the rest are its settings. `ask`, `review` and
-`plan` have twins for async code, `ask_async` and so on; the twin of `run` is `start`.
+`plan` have twins for async code, `ask_async` and so on; the twin of `run` is `start`. `stream` gives the events of a
+debate while it runs.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +21,10 @@ from rebut.core import event_loop
 from rebut.core.errors import DeadlineReached, UsageError
 from rebut.domain.outcome import Outcome, nothing_yet
 from rebut.engine import fork as forking, resume as resuming, run as running, start as starting
+from rebut.engine.live_events import DebateEnded, DebateEvent, EventFeed, both
 from rebut.engine.plan import Plan, participants
 from rebut.engine.protocol import load
+from rebut.engine.steering import Control
 from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.setup import verbs
@@ -219,6 +223,52 @@ async def _short(
         return await starting.start(made, setup.environment)
 
     return await _in_time(act, _setup(named.pop("setup", None), named))
+
+
+# Events
+
+
+async def stream(
+    what: str | Path | Callable[..., Any], about: str | Path = "", **named: Any
+) -> AsyncGenerator[DebateEvent, None]:
+    """Run a debate and tell what happens in it, event by event; the last one is `DebateEnded`.
+
+    `what` is a protocol as for `run`, or one of the functions `ask`, `review`, `plan`, `resume` and `fork`; the rest is
+    what they take. An error of the debate is raised here. If you stop reading, the debate is stopped, and can be
+    resumed.
+    """
+    if named.get("setup") is not None:
+        raise UsageError("stream has no 'setup'", "Give what it would be made of: workspace, env, config, backends.")
+    act = partial(start, what) if isinstance(what, str | Path) else _TWINS.get(what)
+    if act is None:
+        name = getattr(what, "__name__", repr(what))
+        known = ", ".join(f"rebut.{one.__name__}" for one in (ask, review, plan, resume, fork))
+        raise UsageError(f"there are no events of {name}", f"Give the name of a protocol, or one of {known}.")
+    feed = EventFeed()
+    control: Control = named.pop("control", None) or Control()
+    heard = control.on_heard
+    control.on_heard = both(heard, feed.heard)
+    named["listener"] = both(named.get("listener"), feed.line)
+    named["on_ready"] = both(named.get("on_ready"), feed.ready)
+    debate = asyncio.ensure_future(act(about, control=control, **named))
+    debate.add_done_callback(lambda _: feed.end())
+    try:
+        while (event := await feed.next()) is not None:
+            yield event
+        yield DebateEnded(await debate)
+    finally:
+        debate.cancel()
+        await asyncio.wait([debate])
+        control.on_heard = heard
+        if not debate.cancelled():
+            debate.exception()  # looked at, so that asyncio does not report it again
+
+
+_TWINS: dict[Callable[..., Any], Callable[..., Coroutine[Any, Any, Outcome]]] = {
+    **{ask: ask_async, review: review_async, plan: plan_async},
+    **{one: one for one in (ask_async, review_async, plan_async, resume, fork)},
+}
+"""Function → its twin for async code."""
 
 
 async def _in_time(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
+from contextlib import aclosing
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
 import crosses
+import duels
 import panels
 import pytest
 import voices
@@ -21,6 +24,7 @@ import rebut
 from rebut.record import sessions
 from rebut.record.record import Record
 from tests.console import REBUT
+from tests.loopback import Loopback
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "check"
@@ -172,3 +176,124 @@ def test_what_a_short_function_refuses(tmp_path: Path, shop: Path) -> None:
         rebut.ask("Redis?", env={"HOME": str(tmp_path), "PATH": ""}, workspace=shop)
     assert "--with" not in str(few.value)
     assert not sessions.sessions(sessions.home())
+
+
+# stream
+
+
+def told(*given: Any, **named: Any) -> list[rebut.DebateEvent]:
+    async def read() -> list[rebut.DebateEvent]:
+        return [event async for event in rebut.stream(*given, **named)]
+
+    return asyncio.run(read())
+
+
+def test_a_debate_is_told_event_by_event_from_its_session_to_its_outcome(tmp_path: Path, workspace: Path) -> None:
+    # C13
+    seats = duels.seats(tmp_path)
+    events = told("duel", "Redis or cookies?", rounds=2, **seats)
+    first, last = events[0], events[-1]
+    assert isinstance(first, rebut.DebateStarted) and isinstance(last, rebut.DebateEnded)
+    assert first.session == last.outcome.session and first.seats == seats
+    assert last.outcome.verdict is not None and last.outcome.verdict.winner == "challenger"
+    asked = [e.key for e in events if isinstance(e, rebut.SeatAsked)]
+    answered = [e.key for e in events if isinstance(e, rebut.SeatAnswered)]
+    assert asked == answered and len(asked) == last.outcome.spent.calls == 5
+    changed = [(e.point.id, e.was, e.status) for e in events if isinstance(e, rebut.PointChanged)]
+    assert changed[:2] == [("D1", "", "raised"), ("D2", "", "raised")]
+    assert {id: status for id, _, status in changed} == {
+        point.id: last.outcome.ledger.status(point.id) for point in last.outcome.ledger.points
+    }
+
+
+def test_points_are_told_while_a_model_writes_them(tmp_path: Path, workspace: Path) -> None:
+    with Loopback(answers=duels.by_form()) as server:
+        env = {"OPENAI_API_KEY": "sk-test-0123456789", "OPENAI_BASE_URL": server.url, "HOME": str(tmp_path)}
+        events = told("duel", "Redis?", proposer="openai:a", challenger="openai:b", rounds=1, env={**os.environ, **env})
+    key = "r1/challenge@challenger"
+    order = [type(e) for e in events if getattr(e, "key", "") == key]
+    assert order[0] is rebut.SeatAsked and order[-1] is rebut.SeatAnswered and rebut.PointWritten in order
+    written = [e for e in events if isinstance(e, rebut.PointWritten) and e.key == key]
+    assert (written[0].number, written[0].place, written[0].checked) == (1, "src/session.py:1", False)
+    assert written[0].text == "No replica: a failover loses every session."
+
+
+def test_the_short_functions_and_a_listener_of_the_user_take_part(tmp_path: Path, shop: Path) -> None:
+    kinds: list[str] = []
+    who = company(tmp_path / "s", REVIEW, 2).split(",")
+    listener = lambda line: kinds.append(line.event.kind)  # noqa: E731
+    events = told(rebut.review, models=who, workspace=shop, listener=listener)
+    assert isinstance(events[-1], rebut.DebateEnded) and events[-1].outcome.review is not None
+    assert kinds[0] == "opened" and kinds[-1] == "closed"
+    with pytest.raises(rebut.UsageError, match="there are no events of check"):
+        told(rebut.check, "app.py:1")
+    with pytest.raises(rebut.UsageError, match="there is no file none"):
+        told(rebut.plan, "none.md", models=who, workspace=shop)
+
+
+@pytest.mark.parametrize("how", ["break", "cancel"])
+def test_who_stops_reading_stops_the_debate_which_can_be_resumed(tmp_path: Path, how: str) -> None:
+    # C14
+    path = voices.protocol(
+        tmp_path,
+        """
+seats = {"author": 1, "critic": 1}
+
+async def run(debate):
+    a = await debate.ask(debate.seat("author"), "one", "First?")
+    b = await debate.ask(debate.seat("critic"), "two", "Second?")
+    return done(said=[a.value, b.value])
+""",
+    )
+    stopped: list[str] = []
+    called = asyncio.Event()
+
+    async def hangs(request: rebut.Request) -> str:
+        if request.key == "one@author":
+            return "first"
+        called.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            stopped.append(request.key)
+            raise
+        return ""
+
+    sat = {"author": "fake:a", "critic": "fake:b", "workspace": tmp_path}
+
+    async def reads() -> None:
+        async with aclosing(rebut.stream(path, "t", backends={"fake": voices.Voice(hangs)}, **sat)) as events:
+            async for event in events:
+                if isinstance(event, rebut.SeatAsked) and event.key == "two@critic":
+                    await called.wait()
+                    if how == "break":
+                        break
+                    asyncio.current_task().cancel()  # type: ignore[union-attr]
+
+    async def stops() -> None:
+        try:
+            await asyncio.create_task(reads())
+        except asyncio.CancelledError:
+            assert how == "cancel"
+        assert len(asyncio.all_tasks()) == 1, "nothing of the debate runs on"
+
+    asyncio.run(stops())
+    assert stopped == ["two@critic"]
+    again = voices.Voice("second")
+    events = told(rebut.resume, voices.folder().name, backends={"fake": again})
+    assert isinstance(events[0], rebut.DebateStarted) and isinstance(events[-1], rebut.DebateEnded)
+    assert events[-1].outcome.data == {"said": ["first", "second"]} and again.keys == ["two@critic"]
+
+
+def test_an_error_of_the_debate_is_raised_after_its_events(tmp_path: Path, workspace: Path) -> None:
+    seats = duels.seats(tmp_path, {"verdict@judge": [{"fail": "timeout"}]})
+    seen: list[rebut.DebateEvent] = []
+
+    async def read() -> None:
+        async for event in rebut.stream("duel", "Redis?", **seats):
+            seen.append(event)
+
+    with pytest.raises(rebut.Aborted):
+        asyncio.run(read())
+    assert any(isinstance(e, rebut.SeatFailed) and e.seat == "judge" and e.reopened for e in seen)
+    assert not any(isinstance(e, rebut.DebateEnded) for e in seen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -45,10 +46,14 @@ def asked() -> Counter[tuple[str, str]]:
     )
 
 
-def test_every_line_is_a_debate_and_a_result(workspace: Path, tmp_path: Path) -> None:
+PROCESSES = pytest.mark.parametrize("processes", ["1", "2"])
+
+
+@PROCESSES
+def test_every_line_is_a_debate_and_a_result(workspace: Path, tmp_path: Path, processes: str) -> None:
     seats, out = duels.seats(tmp_path), tmp_path / "out.jsonl"
     file = written(tmp_path / "in.jsonl", [debate(seats, f"q{n}") for n in range(5)])
-    done = piped("batch", file, "--out", str(out), "--at-once", "3")
+    done = piped("batch", file, "--out", str(out), "--at-once", "3", "--processes", processes)
     assert done.returncode == 0, done.stderr
     rows = rows_of(out)
     assert sorted(row["id"] for row in rows) == ["q0", "q1", "q2", "q3", "q4"]
@@ -139,13 +144,17 @@ def slow(folder: Path) -> dict[str, str]:
     return duels.seats(folder, said)
 
 
-def test_after_kill_9_everything_ends_and_nothing_on_record_is_asked_again(workspace: Path, tmp_path: Path) -> None:
+@PROCESSES
+def test_after_kill_9_everything_ends_and_nothing_on_record_is_asked_again(
+    workspace: Path, tmp_path: Path, processes: str
+) -> None:
     out = tmp_path / "out.jsonl"
     file = written(tmp_path / "in.jsonl", [debate(slow(tmp_path), f"q{n}") for n in range(8)])
-    child = started(file, out, "--at-once", "4")
+    more = ("--at-once", "4", "--processes", processes)
+    child = started(file, out, *more)
     until(out, 1)
     child.kill()
-    child.communicate()
+    child.communicate()  # its processes hold standard error until they have ended, too
     with out.open("ab") as torn:
         torn.write(b'{"id": "q7", "line_ha')  # as a kill in the middle of a write leaves it
     root = sessions.home()
@@ -157,24 +166,51 @@ def test_after_kill_9_everything_ends_and_nothing_on_record_is_asked_again(works
     }
     before = asked()
     assert on_record and len(rows_of_whole(out)) < 8
-    done = piped("batch", file, "--out", str(out), "--at-once", "4")
+    done = piped("batch", file, "--out", str(out), *more)
     assert done.returncode == 0, done.stderr
     assert sorted(row["id"] for row in rows_of(out)) == [f"q{n}" for n in range(8)]
     assert len({row["session"] for row in rows_of(out)}) == 8
     after = asked()
     assert all(after[one] == before[one] for one in on_record)
-    assert any(isinstance(line.event, Resumed) for one in sessions.sessions(root) for line in read(root / one.id).lines)
+    assert any(any_resumed(one.id) for one in sessions.sessions(root))
 
 
 def rows_of_whole(path: Path) -> list[bytes]:
     return path.read_bytes().split(b"\n")[:-1]
 
 
-def test_ctrl_c_lets_calls_in_flight_finish_and_a_second_one_drops_them(workspace: Path, tmp_path: Path) -> None:
+def test_the_debates_of_a_process_that_dies_are_resumed_by_another(workspace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    file = written(tmp_path / "in.jsonl", [debate(slow(tmp_path), f"q{n}") for n in range(8)])
+    child = started(file, out, "--at-once", "8", "--processes", "2", "--max-calls", "100")
+    until(tmp_path / "out.jsonl.journal", 8)
+    children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    workers = [pid for pid in children if b"worker_process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert len(workers) == 2
+    os.kill(int(workers[0]), signal.SIGKILL)
+    stdout, stderr = child.communicate()
+    assert child.returncode == 0, stderr + stdout
+    assert sorted(row["id"] for row in rows_of(out)) == [f"q{n}" for n in range(8)]
+    root = sessions.home()
+    assert len(sessions.sessions(root)) == 8
+    resumed = [one for one in sessions.sessions(root) if any_resumed(one.id)]
+    assert 1 <= len(resumed) <= 4
+    twice = [one for one, count in asked().items() if count > 1]
+    assert len(twice) <= 4, "only what was in flight when it died is asked again"
+
+
+def any_resumed(session: str) -> bool:
+    return any(isinstance(line.event, Resumed) for line in read(sessions.home() / session).lines)
+
+
+@PROCESSES
+def test_ctrl_c_lets_calls_in_flight_finish_and_a_second_one_drops_them(
+    workspace: Path, tmp_path: Path, processes: str
+) -> None:
     out = tmp_path / "out.jsonl"
     file = written(tmp_path / "in.jsonl", [debate(slow(tmp_path), f"q{n}") for n in range(4)])
     journal = tmp_path / "out.jsonl.journal"
-    child = started(file, out, "--at-once", "2")
+    child = started(file, out, "--at-once", "2", "--processes", processes)
     until(journal, 2)
     child.send_signal(signal.SIGINT)
     stdout, stderr = child.communicate()
@@ -186,7 +222,7 @@ def test_ctrl_c_lets_calls_in_flight_finish_and_a_second_one_drops_them(workspac
     said = {key: {"hang": True} for key in duels.answers(2)}
     (tmp_path / "stuck").mkdir()
     file = written(tmp_path / "stuck.jsonl", [debate(duels.seats(tmp_path / "stuck", said), "stuck")])
-    child = started(file, tmp_path / "stuck-out.jsonl")
+    child = started(file, tmp_path / "stuck-out.jsonl", "--processes", processes)
     until(tmp_path / "stuck-out.jsonl.journal", 1)
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
@@ -213,16 +249,17 @@ def test_results_of_another_program_and_of_a_running_batch_are_left_alone(worksp
     assert child.returncode == 0 and len(rows_of(out)) == 1
 
 
+@PROCESSES
 @pytest.mark.parametrize(
     ("flag", "value", "name"), [("--max-calls", "12", "calls"), ("--max-tokens", "10000", "tokens")]
 )
 def test_a_limit_holds_for_the_whole_batch_and_over_its_runs(
-    workspace: Path, tmp_path: Path, flag: str, value: str, name: str
+    workspace: Path, tmp_path: Path, flag: str, value: str, name: str, processes: str
 ) -> None:
     out = tmp_path / "out.jsonl"
     file = written(tmp_path / "in.jsonl", [debate(duels.seats(tmp_path), f"q{n}") for n in range(6)])
     for _ in range(2):
-        done = piped("batch", file, "--out", str(out), flag, value, "--json")
+        done = piped("batch", file, "--out", str(out), flag, value, "--json", "--processes", processes)
         shown = json.loads(done.stdout)
         assert done.returncode == 3 and shown["limit"] == name and shown["missing"] > 0, done.stderr
         root = sessions.home()

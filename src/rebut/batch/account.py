@@ -30,8 +30,11 @@ class Account:
         self._by[line_hash] = amount
         self._wake()
 
-    def add(self, line_hash: str, worst: Amount) -> bool:
-        """Reserve the worst case of a call, if it fits."""
+    async def add(self, line_hash: str, worst: Amount) -> bool:
+        """Reserve the worst case of a request that is sent again, if it fits now."""
+        return self._add(line_hash, worst)
+
+    def _add(self, line_hash: str, worst: Amount) -> bool:
         if self.limits.refuses(self._total, worst, NOTHING):
             return False
         self.settle(line_hash, self._by.get(line_hash, NOTHING) + worst)
@@ -40,7 +43,7 @@ class Account:
     async def reserve(self, line_hash: str, worst: Amount) -> bool:
         """Reserve the worst case of a call as soon as it fits; False if it never will. `end_call` ends it."""
         while not self.reached:
-            if self.add(line_hash, worst):
+            if self._add(line_hash, worst):
                 self._in_flight += 1
                 return True
             if not self._in_flight:
@@ -57,6 +60,11 @@ class Account:
         """A call has ended, and its debate has spent and reserved so much."""
         self._in_flight -= 1
         self.settle(line_hash, amount)
+
+    def lose_calls(self, count: int) -> None:
+        """The process that made these calls has ended. What is reserved for them stays so: they may have been paid."""
+        self._in_flight -= count
+        self._wake()
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []

@@ -26,6 +26,9 @@ class Worker(Protocol):
     def drain(self) -> None:
         """Let calls in flight finish, and start no other."""
 
+    async def close(self) -> None:
+        """End what it has started."""
+
 
 class Here:
     """Debates in this process."""
@@ -45,6 +48,9 @@ class Here:
     def drain(self) -> None:
         for debate in self._running:
             debate.control.drain()
+
+    async def close(self) -> None:
+        pass
 
 
 class Batch:
@@ -90,6 +96,7 @@ class Batch:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            await worker.close()
 
     async def _one(self, line: BatchLine) -> None:
         self.running += 1

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from rebut import api
 from rebut.api import Setup
-from rebut.batch.account import Account
 from rebut.batch.lines import BatchLine
 from rebut.batch.results import ResultRow, note_session
 from rebut.core.errors import Interrupted, RebutError, UnknownSession
@@ -24,10 +24,22 @@ DECISION = 2000
 """Characters of a decision in a row; the session has all of it."""
 
 
+class SharedAccount(Protocol):
+    """The account of the batch, in this process or in the one that started it."""
+
+    async def reserve(self, line_hash: str, worst: Amount) -> bool: ...
+
+    async def add(self, line_hash: str, worst: Amount) -> bool: ...
+
+    def end_call(self, line_hash: str, amount: Amount) -> None: ...
+
+    def settle(self, line_hash: str, amount: Amount) -> None: ...
+
+
 class BatchDebate:
     """Runs one line."""
 
-    def __init__(self, line: BatchLine, session: str, journal: Path, account: Account | None = None) -> None:
+    def __init__(self, line: BatchLine, session: str, journal: Path, account: SharedAccount | None = None) -> None:
         self.line, self.session = line, session
         self._journal, self._account = journal, account
         self.record: Record | None = None
@@ -102,7 +114,7 @@ class BatchDebate:
 class _Share:
     """The limits of the batch, as one of its debates sees them."""
 
-    def __init__(self, account: Account, debate: BatchDebate) -> None:
+    def __init__(self, account: SharedAccount, debate: BatchDebate) -> None:
         self._account, self._debate = account, debate
 
     @asynccontextmanager
@@ -116,5 +128,5 @@ class _Share:
             assert debate.record is not None
             self._account.end_call(debate.line.hash, debate.record.committed)
 
-    def again(self, worst: Amount) -> bool:
-        return self._account.add(self._debate.line.hash, worst)
+    async def again(self, worst: Amount) -> bool:
+        return await self._account.add(self._debate.line.hash, worst)

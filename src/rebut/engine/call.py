@@ -180,9 +180,10 @@ class _Sending:
             return False
         # The lost request counts as if it had cost what was reserved for it, so the limits must permit another.
         full = runtime.limits.refuses(runtime.record.committed, self.worst, self.kept) or runtime.no_room()
-        shared = runtime.control.shared
-        self.held = runtime.control.draining or bool(full) or bool(shared and not shared.again(self.worst))
-        if self.held:
+        self.held = runtime.control.draining or bool(full)
+        if not self.held and runtime.control.shared:
+            self.held = not await runtime.control.shared.again(self.worst)
+        if self.held or self.over:  # it may be over by now
             return False
         runtime.write(self.failed(error, again=True))
         sent = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")

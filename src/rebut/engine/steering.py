@@ -259,7 +259,7 @@ class SharedLimits(Protocol):
     def call(self, worst: Amount) -> AbstractAsyncContextManager[None]:
         """Around a call and its record: waits until the call fits. Raises `Interrupted` if it never will."""
 
-    def again(self, worst: Amount) -> bool:
+    async def again(self, worst: Amount) -> bool:
         """Whether a request that was lost may be sent again at once."""
 
 

@@ -10,7 +10,7 @@ from rebut.cli.options import PATH, json_flag
 
 if TYPE_CHECKING:
     from rebut.batch.account import Account
-    from rebut.batch.batch import Batch
+    from rebut.batch.batch import Batch, Worker
     from rebut.batch.lines import BadLine
 
 MOST_SHOWN = 20
@@ -22,13 +22,16 @@ AT_ONCE = 20
 @click.argument("file", type=PATH)
 @click.option("--out", type=PATH, required=True, metavar="FILE", help="Where the results go, one line per debate.")
 @click.option("--at-once", type=click.IntRange(1, 10_000), default=AT_ONCE, metavar="N", help="Debates at once. [20]")
+@click.option("--processes", type=click.IntRange(1, 64), default=1, metavar="K", help="Processes that share them. [1]")
 @click.option("--skip-bad", is_flag=True, help="Run the other lines if some cannot be run.")
 @click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars for the whole batch.")
 @click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens for the whole batch, input and output.")
 @click.option("--max-calls", "calls", type=int, metavar="N", help="Calls for the whole batch.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")
 @json_flag
-def batch_command(file: str, out: str, at_once: int, skip_bad: bool, quiet: bool, as_json: bool, **limits: Any) -> int:
+def batch_command(
+    file: str, out: str, at_once: int, processes: int, skip_bad: bool, quiet: bool, as_json: bool, **limits: Any
+) -> int:
     """Run many debates. FILE has one debate per line, as JSON:
 
     \b
@@ -46,6 +49,7 @@ def batch_command(file: str, out: str, at_once: int, skip_bad: bool, quiet: bool
     from rebut.batch.account import Account
     from rebut.batch.batch import Batch, Here
     from rebut.batch.lines import read, refused
+    from rebut.batch.processes import Processes
     from rebut.batch.results import Results, ended
     from rebut.cli.options import within
     from rebut.cli.output import folded, say, say_json
@@ -70,7 +74,8 @@ def batch_command(file: str, out: str, at_once: int, skip_bad: bool, quiet: bool
         account = Account(Limits(**given)) if given else None
         if account:
             batch.count_earlier(account, setup)
-        stopped = asyncio.run(_run(batch, Here(setup, results, account), account, quiet or as_json))
+        worker = Here(setup, results, account) if processes == 1 else Processes(processes, results, account)
+        stopped = asyncio.run(_run(batch, worker, account, quiet or as_json))
     finally:
         results.close()
     rows = batch.rows()
@@ -99,7 +104,7 @@ def _named(file: str, bad: list[BadLine]) -> tuple[str, str]:
     return said, "No model was called. Correct the file, or run the other lines with --skip-bad."
 
 
-async def _run(batch: Batch, worker: Any, account: Account | None, quiet: bool) -> bool:
+async def _run(batch: Batch, worker: Worker, account: Account | None, quiet: bool) -> bool:
     """Run it under signals. True if it was stopped by one."""
     import asyncio
     import os

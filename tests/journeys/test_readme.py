@@ -1,4 +1,4 @@
-"""The README followed word for word in a fresh clone: every block of commands and of Python runs as pasted."""
+"""The README followed word for word in a fresh clone. Its Python, and that of the docs, is type-checked and runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import crosses
 import duels
+import following
 import pytest
 from console import REBUT
 from terminals import nothing, watched
@@ -103,13 +104,56 @@ def test_every_command_runs_as_pasted_in_a_fresh_clone(clone: Path, server: Loop
     assert status.stdout == "", "the short commands leave nothing in the repository"
 
 
-def test_every_block_of_python_runs_as_pasted(tmp_path: Path, server: Loopback) -> None:
-    [block] = blocks("python")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PASTED = [(page.name, block.text) for page in PAGES for block in following.blocks(page) if block.kind == "python"]
+"""Every block of Python. Those that are saved as a file are also run by the test that follows their page."""
+
+
+def checked(folder: Path) -> subprocess.CompletedProcess[str]:
+    """mypy as a user runs it, without the settings of this repository."""
+    words = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", str(folder / "cache"), "."]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
+
+
+def test_every_block_of_python_passes_mypy_strict(tmp_path: Path) -> None:
+    assert {name for name, _ in PASTED} >= {"README.md", "python.md", "writing-a-protocol.md"}
+    for n, (_, text) in enumerate(PASTED):
+        own = re.search(r'^name = "(\w+)"$', text, re.M)  # a protocol, which a later block imports
+        (tmp_path / (f"{own[1]}.py" if own else f"block_{n}.py")).write_text(text)
+    done = checked(tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert f"in {len(PASTED)} source files" in done.stdout
+    (tmp_path / "wrong.py").write_text(
+        "import rebut\n\n"
+        'print(rebut.ask("Redis?").verdict.winner)\n'  # there may be none
+        'print(rebut.check("a.py:1").citation, rebut.review().heading + 1)\n'
+        'good: str = rebut.plan("PLAN.md").decision\n'
+    )
+    assert "Found 3 errors in 1 file" in checked(tmp_path).stdout, "the results have types"
+
+
+RUN = [text for name, text in PASTED if name in ("README.md", "python.md")]
+
+
+@pytest.mark.parametrize("text", RUN, ids=lambda text: re.findall(r"rebut\.(\w+)\(", text)[0])
+def test_every_block_of_python_runs_as_pasted(clone: Path, server: Loopback, text: str) -> None:
     env = {**os.environ, "OPENAI_API_KEY": "sk-test-0123456789", "OPENAI_BASE_URL": server.url}
-    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, env=env, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", text], cwd=clone, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    heading, points, usd = done.stdout.splitlines()
-    assert heading.startswith("VERDICT") and heading.endswith("challenger") and points.startswith("['") and usd
+    expected = next(said for part, said in PRINTED.items() if part in text)
+    assert expected in done.stdout, done.stdout
+    assert ("openai:" in text) == bool(server.calls)
+
+
+PRINTED = {
+    "rebut.check(": "False {'found': 3, 'moved': 1, 'absent': 4}",
+    "rebut.stream(": "proposer (openai:gpt-5) is asked",
+    "rebut.start(": "VERDICT ['The port is open.', 'New in round 2.']\nVERDICT 1\n",
+    "rebut.review(": "bandit B602",
+    "rebut.plan(": "Two nodes are said, one is there.",
+    "rebut.ask(": "BOTH AGREE",
+}
+"""What is in a block → what it prints, among others."""
 
 
 def test_every_command_that_the_text_names_is_one_with_these_options() -> None:

@@ -97,8 +97,10 @@ class Processes:
         """The process with the fewest debates; as many as wanted are started first."""
         async with self._starting:
             while len(self._children) < self._count:
+                words = (sys.executable, "-P", "-c", START)
+                # In a session of its own, Ctrl-C does not reach it: what that means is decided here.
                 process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-P", "-c", START, stdin=PIPE, stdout=PIPE, limit=LONGEST
+                    *words, stdin=PIPE, stdout=PIPE, limit=LONGEST, start_new_session=True
                 )
                 child = Child(process)
                 child.reading = asyncio.ensure_future(self._read(child))

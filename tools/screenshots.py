@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 PLACE = ROOT / "docs/pictures"
-WIDTH, HEIGHT = 1280, 900
+WIDTH = 1280
+HEIGHTS = {"duel": 1500, "review": 1300, "panel": 1100, "sessions": 420}
 
 
 def main() -> int:
@@ -68,29 +68,38 @@ def _debates(folder: Path) -> tuple[Path, dict[str, str]]:
     shutil.copytree(ROOT / "examples/review/base", work, dirs_exist_ok=True)
     commit(work, "base")
     shutil.copytree(ROOT / "examples/review/changed", work, dirs_exist_ok=True)
-    name, line, quote = _changed(work)
-    found = crosses.raised("The new code does not say what happens when it fails.", f"{name}:{line}")
-    found["evidence"] = [{"place": f"{name}:{line}", "quote": quote}]
-    said = {"r1/critique@critic": crosses.critique(found), "r1/judgement@judge": crosses.judgement("E")}
+    said = {"r1/critique@critic": crosses.critique(*_findings(work)), "r1/judgement@judge": _judgement()}
     reviewers = crosses.seats(folder / "review", said)
     rebut("cross", "--critic", reviewers["critic"], "--judge", reviewers["judge"], "--max-rounds", "1")
     ids["review"] = newest()
     return work, ids
 
 
-def _changed(work: Path) -> tuple[str, int, str]:
-    """The first line that the change adds: its file, its number and its words."""
-    from repositories import git
+def _findings(work: Path) -> list[dict[str, Any]]:
+    """What a critic finds in the change of examples/review; the last one quotes what is not there."""
+    import crosses
 
-    name, line = "", 0
-    for row in git(work, "diff", "-U0").splitlines():
-        if row.startswith("+++ b/"):
-            name = row[6:]
-        elif found := re.match(r"@@ -\S+ \+(\d+)", row):
-            line = int(found[1])
-        elif row.startswith("+") and row[1:].strip():
-            return name, line, row[1:].strip()
-    raise AssertionError("the example changes nothing")
+    lines = (work / "shop/export.py").read_text(encoding="utf-8").split("\n")
+
+    def found(text: str, severity: str, quote: str, action: str, line: int = 0) -> dict[str, Any]:
+        number = line or next(n for n, row in enumerate(lines, 1) if quote in row)
+        cited = [{"place": f"shop/export.py:{number}", "quote": quote}]
+        return crosses.raised(text, severity=severity, action=action, evidence=cited, category="correctness")
+
+    return [
+        found("The address reaches a shell: a customer can run any command.", "P1", "shell=True", "pass a list"),
+        found("The query is built from the customer's name.", "P1", "WHERE customer = '{customer}'", "use a parameter"),
+        found("`skip` is one list for all calls: the second export is empty.", "P2", "skip=[]", "begin with None"),
+        found("The file is never closed.", "P2", "file.close()", "close it", 22),
+    ]
+
+
+def _judgement() -> dict[str, Any]:
+    import crosses
+
+    rulings = {"F1": "valid P1", "F2": "valid P1", "F3": "valid P2", "F4": "invalid P2"}
+    actions = ["Send the mail without a shell.", "Give the customer's name as a parameter."]
+    return crosses.judgement("E", rulings, reason="F1 to F3 are real", unresolved=[], next_actions=actions)
 
 
 def _fixed(folder: Path, number: int) -> str:
@@ -133,7 +142,7 @@ def _draw(root: Path, work: Path, ids: dict[str, str]) -> None:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium.found(), args=[*chromium.ARGUMENTS])
         for name, id in {**ids, "sessions": ""}.items():
-            size = {"width": WIDTH, "height": HEIGHT}
+            size = {"width": WIDTH, "height": HEIGHTS[name]}
             with (
                 served(root, work, id) as address,
                 tab(browser, address(), viewport=size, color_scheme="light", reduced_motion="reduce") as shown,

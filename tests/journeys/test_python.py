@@ -172,6 +172,9 @@ def test_what_a_short_function_refuses(tmp_path: Path, shop: Path) -> None:
     ):
         with pytest.raises(rebut.UsageError, match=why):
             refused()
+    missing = voices.cli("plan", "none.md", cwd=shop)
+    assert missing.returncode == 2 and "there is no file none.md" in missing.stderr
+    assert "or - for standard input" in missing.stderr, "only a command reads it"
     with pytest.raises(rebut.RebutError, match="needs two models") as few:
         rebut.ask("Redis?", env={"HOME": str(tmp_path), "PATH": ""}, workspace=shop)
     assert "--with" not in str(few.value)

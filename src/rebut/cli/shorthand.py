@@ -18,6 +18,7 @@ from rebut.setup import verbs
 if TYPE_CHECKING:
     from rebut.workspace.targets.target import Wanted
 
+NO_FILE = "Give the file with the plan, or - for standard input."
 PATIENCE = 3.0
 """Seconds to wait for the first byte of standard input: programs often start others with a pipe that stays empty."""
 MOST = 20_000_000
@@ -36,7 +37,7 @@ def of_review(what: str) -> Wanted:
 def of_plan(file: str) -> Wanted:
     """The target of `plan`."""
     if file != "-":
-        return verbs.text_file(file, Path.cwd())
+        return verbs.text_file(file, Path.cwd(), NO_FILE)
     from rebut.workspace.file_reader import FILE_CAP
     from rebut.workspace.targets.target import Wanted
 
@@ -50,7 +51,7 @@ def to_rewrite(file: str) -> tuple[str, list[str]]:
     """The topic of a revision, and the files it is given."""
     if file == "-":
         return _sent(), []
-    verbs.must_be_file(file, Path.cwd())
+    verbs.must_be_file(file, Path.cwd(), NO_FILE)
     return f"Write a better plan than the one in {file}, for the same purpose.", [file]
 
 

@@ -156,11 +156,11 @@ async def change(what: str, folder: Path) -> Wanted:
     return Wanted(target="code", scope=f"range:{what}" if ".." in what else f"commit:{what}", instead=REVIEWED)
 
 
-def text_file(file: str, folder: Path) -> Wanted:
+def text_file(file: str, folder: Path, hint: str = "Give the file with the plan.") -> Wanted:
     """The text that `plan` is about."""
     from rebut.workspace.targets.target import Wanted
 
-    must_be_file(file, folder)
+    must_be_file(file, folder, hint)
     return Wanted(target="proposal", artifact_file=file)
 
 
@@ -189,10 +189,10 @@ async def _present(folder: Path) -> str:
     )
 
 
-def must_be_file(file: str, folder: Path) -> None:
+def must_be_file(file: str, folder: Path, hint: str) -> None:
     if not is_file(file, folder):
         what = f"{file} is a folder" if is_folder(file, folder) else f"there is no file {file}"
-        raise UsageError(what, "Give the file with the plan; a command also reads standard input, by -.")
+        raise UsageError(what, hint)
 
 
 def is_file(name: str, folder: Path) -> bool:

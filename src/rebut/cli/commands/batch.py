@@ -36,7 +36,8 @@ def batch_command(
 
     \b
     {"id": "q1", "protocol": "duel", "topic": "Redis or Memcached?",
-     "seats": {"proposer": "claude", "challenger": "codex"}, "settings": {"rounds": 1}}
+     "seats": {"proposer": "claude", "challenger": "codex"},
+     "settings": {"rounds": 1}}
 
     Every line is checked before a model is called. The same command again does only what is missing: debates that were
     interrupted or failed are resumed, and recorded answers are not asked again.

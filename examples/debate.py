@@ -43,7 +43,7 @@ def main() -> int:
             done = subprocess.run([REBUT, *words], cwd=folder, env=env)
             if done.returncode not in fine:
                 return _failed(done.returncode, "")
-    print("\nNow with models of your own:" + NEXT)
+    print("\nThis debate in the browser:\n  .venv/bin/rebut view last\n\nNow with models of your own:" + NEXT)
     return 0
 
 

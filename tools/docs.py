@@ -86,8 +86,8 @@ def _member(name: str, value: object) -> list[str]:
 
 
 ROOMS = (
-    *("cli", "batch", "ci", "setup", "reports", "protocols", "engine", "evidence", "workspace", "domain", "record"),
-    *("backends", "core"),
+    *("cli", "batch", "ci", "setup", "web", "reports", "protocols", "engine", "evidence", "workspace", "domain"),
+    *("record", "backends", "core"),
 )
 """From the top down; backends stand beside the layers and know core only."""
 
@@ -95,6 +95,8 @@ ROOMS = (
 def contributing() -> str:
     """CONTRIBUTING.md with the tree of rooms between its two marks."""
     rows = ["```", "src/rebut/"]
+    missing = {p.parent.name for p in ROOT.glob("src/rebut/*/__init__.py")} ^ set(ROOMS)
+    assert not missing, f"the tree of CONTRIBUTING.md does not fit the rooms: {missing}"
     for room in ROOMS:
         folder = ROOT / "src/rebut" / room
         charter = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "").partition("\n")[0]

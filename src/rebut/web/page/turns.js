@@ -48,10 +48,14 @@ function turn(debate, call, source, wanted) {
     const show = raw.hidden;
     raw.hidden = !show;
     button.setAttribute("aria-expanded", String(show));
+    wanted.raw ??= new Set();
+    if (show) wanted.raw.add(call.key);
+    else wanted.raw.delete(call.key);
     if (!show || raw.firstChild) return;
     fill(raw, el("p", { class: "quiet" }, "…"));
     fill(raw, words(await source.raw(call.key)));
   }
+  if (wanted.raw?.has(call.key)) open(); // it stays open when the turns are drawn again
   const made = el(
     "article",
     { class: `turn ${state}`, id: `turn-${call.key}` },

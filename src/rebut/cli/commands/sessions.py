@@ -66,13 +66,14 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
 
 def _status(record: Record, running: str) -> str:
     """The status in a few words; of a review in those with which it ended."""
-    from rebut.ci.recorded_reviews import reviewed_target
     from rebut.domain import session_status
-    from rebut.reports.review import headline
 
     outcome = session_status.outcome_of(record)
     if not (outcome and outcome.review and session_status.asked_by(record)):
         return session_status.status(record, running)
+    from rebut.ci.recorded_reviews import reviewed_target  # here: most sessions need none of what it loads
+    from rebut.reports.review import headline
+
     said = headline(outcome, reviewed_target(record))
     return said if outcome.conclusive and outcome.complete else f"not decided: {said}"
 

@@ -78,8 +78,8 @@ asyncio.run(main())
 
 
 def test_a_browser_that_was_started_outlives_the_debate(home: Path, tmp_path: Path) -> None:
-    begun, closed = tmp_path / "begun", tmp_path / "closed"
-    window = f"echo $$ > {begun}.part; mv {begun}.part {begun}; until [ -e {closed} ]; do sleep 0.05; done"
+    begun = tmp_path / "begun"
+    window = f"echo $$ > {begun}.part; mv {begun}.part {begun}; while [ -e {begun} ]; do sleep 0.05; done"
     opener = script(tmp_path, f"sh -c '{window}' > /dev/null 2>&1 &")
     env = {**os.environ, "BROWSER": f"{opener} %s"}
     subprocess.run(
@@ -88,7 +88,7 @@ def test_a_browser_that_was_started_outlives_the_debate(home: Path, tmp_path: Pa
     try:
         os.kill(int(begun.read_text()), 0)  # an error if it is gone
     finally:
-        closed.touch()
+        begun.unlink()  # closes the window
 
 
 def test_without_a_page_a_person_is_not_waited_for() -> None:

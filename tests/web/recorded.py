@@ -69,6 +69,8 @@ def folded(frames: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]
     for frame in frames:
         for id in frame.get("gone", ()):
             points.pop(id, None) or claims.pop(id, None)
-        points |= {row["id"]: row for row in frame.get("points", ())}
+        for row in frame.get("points", ()):
+            kept = {name: points[row["id"]][name][:count] + row[name] for name, count in row.get("kept", {}).items()}
+            points[row["id"]] = {**row, **kept}
         claims |= {row["id"]: row for row in frame.get("claims", ())}
     return points, claims

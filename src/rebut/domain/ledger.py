@@ -362,7 +362,7 @@ class Ledger:
         return any(_place(e) not in seen and e.mark != "absent" for e in move.evidence)
 
     def _is_walked_back(self, move: Move) -> bool:
-        return Slip("walked back", move.point, move.by, move.round) in self.slips
+        return bool(self.slips) and Slip("walked back", move.point, move.by, move.round) in self.slips
 
     def upto(self, round: int) -> Ledger:
         """The ledger as it was at the end of a round: points that were joined later are separate in it."""
@@ -433,8 +433,8 @@ class Ledger:
         point = self.point(id)
         if point is None:
             return ""
-        weighed = [m.severity for m in self.moves if m.point == point.id and not self._is_walked_back(m)]
-        return next((severity for severity in reversed(weighed) if severity), point.severity)
+        weighed = (m for m in reversed(self.moves) if m.severity and m.point == point.id)
+        return next((m.severity for m in weighed if not self._is_walked_back(m)), point.severity)
 
     def final_status(self, id: str) -> Status:
         """The status at the end of a debate, when no more answers come."""
@@ -507,7 +507,7 @@ def distinct(said: Iterable[Point]) -> list[Point]:
     out: dict[tuple[object, ...], Point] = {}
     for point in said:
         places = tuple(e.place for e in point.evidence)
-        out.setdefault((point.by, squeeze(point.text), point.action, point.fix, places), point)
+        out.setdefault((point.by, _squeezed(point.text), point.action, point.fix, places), point)
     return list(out.values())
 
 
@@ -589,6 +589,9 @@ def _meets(a: Place, b: Place) -> bool:
     )
     whole = not a.start or not b.start
     return same and (whole or (a.start <= b.end and b.start <= a.end))
+
+
+_squeezed = lru_cache(maxsize=4096)(squeeze)
 
 
 @lru_cache(maxsize=4096)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rebut.core.json_value import Json
 from rebut.record import sessions
+from rebut.record.events import Line
 from rebut.record.journal import Tail
 from rebut.record.record import Record
 from rebut.web.cited_lines import CitedLines
@@ -25,6 +27,8 @@ class FollowedSession:
         self.frames: list[Row] = []
         self._made = Frames()
         self._tail = Tail(folder)
+        self._read: deque[Line] = deque()
+        """Lines of the journal that have no frame yet."""
         self._versions = versions
         self._lines: CitedLines | None = None
 
@@ -37,12 +41,19 @@ class FollowedSession:
         """Every citation that a frame has, by its id."""
         return self._made.cited
 
-    def update(self) -> None:
+    def update(self, most: int | None = None) -> None:
+        """Make frames of what the journal has gained since, of `most` lines; `behind` says whether more are left."""
         lines = self._tail.take()
-        if lines and lines[0].seq <= len(self.frames):  # the journal is another one: it was cut, and continued
+        if lines and lines[0].seq <= len(self.frames) + len(self._read):  # another journal: it was cut, and continued
             self.frames, self._made, self._lines = [], Frames(), None
-        for line in lines:
-            self.frames.append(self._made.take(line))
+            self._read.clear()
+        self._read.extend(lines)
+        for _ in range(len(self._read) if most is None else min(most, len(self._read))):
+            self.frames.append(self._made.take(self._read.popleft()))
+
+    @property
+    def behind(self) -> bool:
+        return bool(self._read)
 
     def replaced(self, seq: int, at: str) -> bool:
         """Whether the frame `seq`, of the time `at`, is not in this journal: what a page has is out of date then."""

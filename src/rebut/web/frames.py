@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, cast
 
 from rebut.core.frozen import frozen
@@ -94,6 +93,10 @@ class Frames:
         """Step → the answers in it, by their keys."""
         self._documents: dict[str, str] = {}
         """Seat → its last document."""
+        self._sent: dict[tuple[str, str], list[Json]] = {}
+        """What the page has of each list that grows: the id of a point, the name of the list → its rows."""
+        self._move_rows: dict[int, tuple[Move, Row]] = {}
+        """Each move with its row, by its identity: to hash a move takes as long as to make its row."""
         self._tokens = 0
         self._usd: float | None = 0.0
 
@@ -212,34 +215,44 @@ class Frames:
         texts = {e.text for e in entries if isinstance(e, Point)}
         changed |= {p.id for p in self.ledger.points if p.said and any(one.text in texts for one in p.said)}
         row: Row = {"noun": self.ledger.noun, "step": step}
-        row["points"] = self._points(changed)
         row["claims"] = [self._claim(c) for c in self.ledger.claims[claims:]]
         now = {p.id for p in self.ledger.points} | {c.id for c in self.ledger.claims}
-        row["gone"] = [one.id for one in (*earlier.points, *earlier.claims) if one.id not in now]
+        had: Sequence[Point | Claim] = (*earlier.points, *earlier.claims)
+        gone = [one.id for one in had if one.id not in now]
+        row["gone"] = [*gone]
+        if gone:
+            self._sent = {(of, name): rows for (of, name), rows in self._sent.items() if of not in gone}
+        row["points"] = self._points(changed)
         row["unmatched"] = [self._move(m) for m in self.ledger.unmatched]
+        self._without_sent("", row, ("unmatched",))
         answered = self._answered.get(step_of(step), {}).values()
-        part = replace(
-            self.ledger,
-            claims=self.ledger.claims[claims:],
-            points=tuple(p for p in self.ledger.points if p.id in changed),
-            moves=tuple(m for m in self.ledger.moves if m.point in changed),
+        # An answer finds its ids and marks in what its own step added: a long ledger is not searched for each.
+        added = [one for p in self.ledger.points if p.id in changed for one in p.wordings if again or one.text in texts]
+        part = Ledger(
+            self.ledger.letter,
+            self.ledger.claims[claims:],
+            tuple(added),
+            self.ledger.moves[0 if again else len(earlier.moves) :],
+            self.ledger.unmatched,
         )
         row["turns"] = {e.key: self._rows(e, part) for e in answered}
         return row
 
     # the ledger
 
-    def _points(self, changed: Container[str]) -> list[Json]:
+    def _points(self, changed: Set[str]) -> list[Json]:
         """The points with these ids. Each is read from a ledger of its own: a long one is not searched for each."""
-        moves, slips = dict[str, list[Move]](), dict[str, list[Slip]]()
+        moves, slips = {id: list[Move]() for id in changed}, {id: list[Slip]() for id in changed}
         for move in self.ledger.moves:
-            moves.setdefault(move.point, []).append(move)
+            if move.point in moves:
+                moves[move.point].append(move)
         for slip in self.ledger.slips:
-            slips.setdefault(slip.point, []).append(slip)
+            if slip.point in slips:
+                slips[slip.point].append(slip)
         out: list[Json] = []
         for p in self.ledger.points:
             if p.id in changed:
-                own, slipped = tuple(moves.get(p.id, ())), tuple(slips.get(p.id, ()))
+                own, slipped = tuple(moves[p.id]), tuple(slips[p.id])
                 out.append(
                     self._point(p, Ledger(self.ledger.letter, (), (p,), own, (), slipped, held=self.ledger.held))
                 )
@@ -252,7 +265,22 @@ class Frames:
         row["said"] = [self._wording(one) for one in distinct(p.wordings)]
         row["moves"] = [self._move(m) for m in ledger.answers]
         row["slips"] = [as_row(s) for s in dict.fromkeys(ledger.slips)]
+        self._without_sent(p.id, row, ("said", "moves", "slips"))
         return row
+
+    def _without_sent(self, of: str, row: Row, names: Iterable[str]) -> None:
+        """Take out of growing lists what the page has. `kept` says how many rows of its list it keeps.
+
+        Without this, a point that is discussed in every round would be sent with its whole history each time.
+        """
+        kept: Row = {}
+        for name in names:
+            now, had = cast(list[Json], row[name]), self._sent.get((of, name), [])
+            self._sent[of, name] = now
+            if had and now[: len(had)] == had:
+                kept[name], row[name] = len(had), now[len(had) :]
+        if kept:
+            row["kept"] = kept
 
     def _wording(self, p: Point) -> Row:
         row: Row = {"by": p.by, "round": p.round, "text": p.text, "action": p.action, "fix": p.fix, "was": p.was}
@@ -263,6 +291,11 @@ class Frames:
         return row | {"cites": self._cites(c.evidence, c.by, c.round, "")}
 
     def _move(self, m: Move) -> Row:
+        if id(m) not in self._move_rows:
+            self._move_rows[id(m)] = m, self._move_row(m)
+        return self._move_rows[id(m)][1]
+
+    def _move_row(self, m: Move) -> Row:
         word = (RULINGS if m.by in ("judge", "decider") else VERBS).get(m.kind) or VERBS.get(m.kind, m.kind)
         if word == VERBS[MOVES["fixed"]] and m.reason.startswith(SILENT):  # rebut 0.1 took that for fixed
             word = SILENT

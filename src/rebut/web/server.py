@@ -198,12 +198,16 @@ class Viewer:
         return user_behind(client, self._port) not in (None, 0, os.geteuid())
 
     def _found(self, request: web.Request) -> FollowedSession:
-        """The session that is asked for, up to date: the one that was named, its parent, or one of this folder."""
-        id = request.match_info["id"]
+        """The session that is asked for, up to date."""
+        followed = self._known_session(request.match_info["id"])
+        followed.update()
+        return followed
+
+    def _known_session(self, id: str) -> FollowedSession:
+        """The session that was named, its parent, or one of this folder."""
         if id not in self._followed:
             self._check(id)
             self._followed[id] = FollowedSession(self._root / id, self._versions)
-        self._followed[id].update()
         return self._followed[id]
 
     def _check(self, id: str) -> None:
@@ -267,10 +271,7 @@ class Viewer:
     async def _frames(self, request: web.Request) -> web.StreamResponse:
         """Every frame after the last one that the page has, then each new one as it comes."""
         id = request.match_info["id"]
-        try:
-            followed = self._found(request)
-        except RecordError:
-            followed = self._followed[id]  # what is wrong with it is said on the page
+        followed = self._known_session(id)
         last = request.headers.get("Last-Event-ID") or request.query.get("after") or "0"
         sent = int(last[:12]) if last.isdecimal() else 0
         before = request.query.get("at", "")
@@ -283,7 +284,8 @@ class Viewer:
             while request.transport is not None:  # the page is gone: nothing is written that would show it
                 last_look = self._stopping.is_set()
                 try:
-                    followed.update()
+                    # A long journal in parts: the page and a debate in this process go on meanwhile.
+                    followed.update(max(0, sent - len(followed.frames)) + BATCH)
                 except RecordError as error:
                     await response.write(_event("broken", {"message": str(error)}))
                     break
@@ -295,6 +297,9 @@ class Viewer:
                     sent, before = sent + len(part), str(part[-1]["at"])
                     await response.write(_event("frames", cast(Json, part), sent))
                     spoke = time.monotonic()
+                if followed.behind:
+                    await asyncio.sleep(0)
+                    continue
                 now = followed.running
                 if now != running or first:
                     said: dict[str, Json] = {"running": now, "controls": live is not None, "seq": sent}

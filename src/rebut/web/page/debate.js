@@ -1,5 +1,11 @@
 // The state of a debate after some of its frames. It only puts in place what a frame says: every rule is in the program.
 
+// A row whose growing lists have only what is new: `kept` says how many of the earlier items stay in front.
+function grown(row, earlier) {
+  const lists = Object.entries(row.kept ?? {}).map(([name, count]) => [name, [...earlier[name].slice(0, count), ...row[name]]]);
+  return { ...row, ...Object.fromEntries(lists) };
+}
+
 export class Debate {
   constructor() {
     this.opened = null;
@@ -92,12 +98,12 @@ export class Debate {
       this.noun = frame.noun;
       this.entered += 1;
       for (const id of frame.gone ?? []) this.points.delete(id) || this.claims.delete(id);
-      for (const point of frame.points ?? []) this.points.set(point.id, point);
+      for (const point of frame.points ?? []) this.points.set(point.id, grown(point, this.points.get(point.id)));
       for (const claim of frame.claims ?? []) this.claims.set(claim.id, claim);
       for (const [key, rows] of Object.entries(frame.turns ?? {})) {
         if (this.calls.has(key)) this.calls.get(key).rows = rows;
       }
-      this.unmatched = frame.unmatched ?? [];
+      this.unmatched = grown({ unmatched: frame.unmatched ?? [], kept: frame.kept }, this).unmatched;
     }
   }
 

@@ -82,6 +82,7 @@ class View {
     this.parts = {};
     this.playing = null;
     this.planned = false;
+    this.loading = false; // more frames are on their way: after the first ones, all of them are drawn at once
     this.beside = null;
   }
 
@@ -123,7 +124,7 @@ class View {
   }
 
   plan() {
-    if (this.planned) return;
+    if (this.planned || (this.loading && this.parts.header)) return;
     this.planned = true;
     requestAnimationFrame(() => {
       this.planned = false;
@@ -403,6 +404,7 @@ function follow(view, id) {
   let wait = 500;
   const connect = () => {
     const last = view.frames[view.frames.length - 1];
+    view.loading = true;
     const events = new EventSource(`/api/s/${id}/frames?after=${last?.seq ?? 0}&at=${encodeURIComponent(last?.at ?? "")}`);
     events.addEventListener("open", () => {
       wait = 500;
@@ -414,6 +416,7 @@ function follow(view, id) {
     events.addEventListener("frames", (event) => view.take(JSON.parse(event.data)));
     events.addEventListener("status", (event) => {
       const said = JSON.parse(event.data);
+      view.loading = false;
       view.running = said.running;
       view.controls = said.controls;
       view.open(said.turns ?? []);
@@ -438,6 +441,7 @@ function follow(view, id) {
     events.addEventListener("error", () => {
       events.close();
       view.connected = false;
+      view.loading = false;
       view.plan();
       setTimeout(connect, wait);
       wait = Math.min(wait * 1.5, 5000);

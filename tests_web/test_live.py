@@ -116,3 +116,26 @@ def test_a_slow_model_is_skipped_from_the_page(browser: Browser, work: Path, tmp
         page.get_by_role("button", name="skip challenger.3").click()
         expect(page.locator(".controls [role=status]")).to_contain_text("on record")
         assert any(key.endswith("#left") for key in facts(debate))
+        ended(page, debate)
+        expect(page.locator("#turns")).to_contain_text("challenger.3")
+        expect(page.locator("#timeline .event.decision")).to_have_count(1)
+        assert debate.wait() == 3  # a seat is missing
+        expect(page.locator(".answer")).to_contain_text("challenger.3")
+
+
+def test_settling_from_the_page_ends_the_debate_after_the_round(browser: Browser, work: Path) -> None:
+    with Loopback(duels.by_form(), pace=0.1, chunks=20) as server:
+        words = ["duel", duels.TOPIC, *SEATS, "--rounds", "4"]
+        with debating(words, work, around(server)) as debate, tab(browser, debate.address, lost=True) as shown:
+            page = shown.page
+            page.get_by_role("button", name="settle now").click()
+            expect(page.locator(".controls [role=status]")).to_contain_text("on record")
+            server.control(pace=0)
+            ended(page, debate)
+            expect(page.locator(".answer")).to_contain_text("Ended early")
+            assert debate.wait() == 3
+            assert {e["key"].split("/")[0] for e in journal(debate) if e["kind"] == "answered"} <= {
+                "r1",
+                "r2",
+                "verdict@judge",
+            }

@@ -12,6 +12,7 @@ from rebut.domain.session_status import outcome_of, status
 from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.reports.compare import LABELS, paired
+from rebut.reports.review import headline
 from rebut.reports.terminal import shown_spec
 
 MOST = 500
@@ -31,10 +32,12 @@ def rows(found: Sequence[sessions.FoundSession]) -> list[Json]:
             continue
         running = sessions.running(one.folder)
         outcome, cost = outcome_of(record), record.spent()
-        state = (
-            "running" if running else "open" if outcome is None else "decided" if outcome.conclusive else "undecided"
-        )
-        row |= {"status": status(record, running), "state": state, "usd": cost.usd, "time": duration(cost.seconds)}
+        row |= {"status": status(record, running), "usd": cost.usd, "time": duration(cost.seconds)}
+        row["state"] = "running" if running else "open"
+        if outcome:
+            row["state"] = "decided" if outcome.conclusive else "undecided"
+        if outcome and outcome.conclusive and outcome.review:
+            row |= {"status": headline(outcome)} | ({"state": "problems"} if outcome.review.shown else {})
         out.append(row | {"calls": cost.calls, "forked_from": one.opened.forked_from})
     return out
 

@@ -347,7 +347,7 @@ function outcome(d, view) {
   }
   const out = [];
   const review = o.review;
-  out.push(el("p", { class: o.conclusive ? "kicker" : "kicker doubt" }, o.heading));
+  out.push(el("p", { class: o.conclusive ? "kicker" : "kicker doubt" }, review && o.conclusive ? "Review" : o.heading));
   if (review) out.push(review.doubt ? el("p", { class: "headline doubt" }, review.doubt) : null, el("p", { class: "headline" }, review.headline), review.absent?.map((line) => el("p", { class: "failure" }, `absent: ${line}`)));
   else if (o.answers) out.push(el("p", { class: "headline" }, o.decision ?? ""));
   else if (o.verdict) out.push(el("p", { class: "headline" }, winner(d, o.verdict.winner)), el("p", { class: "words" }, o.verdict.reasoning));
@@ -357,7 +357,7 @@ function outcome(d, view) {
   if (review?.next?.length) out.push(el("p", { class: "label" }, "To do"), el("ul", {}, review.next.slice(0, 12).map((line) => el("li", {}, line))));
   out.push(el("p", { class: "facts" }, o.spent));
   if (o.worth?.length) out.push(el("p", { class: "label" }, "Was it worth it?"), el("ul", { class: "worth" }, o.worth.map((line) => el("li", {}, line))));
-  const rows = (o.rows ?? []).map(([label, text]) => [el("dt", {}, label), el("dd", {}, text)]);
+  const rows = (review && o.conclusive ? [["ended as", o.heading.toLowerCase()], ...(o.rows ?? [])] : (o.rows ?? [])).map(([label, text]) => [el("dt", {}, label), el("dd", {}, text)]);
   const failed = (o.seats ?? []).filter((s) => s.failed);
   for (const s of failed) rows.push([el("dt", {}, "failed"), el("dd", {}, `${s.seat}: ${s.why}`)]);
   for (const n of (o.notes ?? []).filter((note) => !d.notes.includes(note)).slice(0, 12)) rows.push([el("dt", {}, "note"), el("dd", {}, n)]);

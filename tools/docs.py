@@ -86,8 +86,8 @@ def _member(name: str, value: object) -> list[str]:
 
 
 ROOMS = (
-    *("cli", "batch", "ci", "setup", "web", "reports", "protocols", "engine", "evidence", "workspace", "domain"),
-    *("record", "backends", "core"),
+    *("cli", "batch", "ci", "setup", "web", "reports", "protocols", "engine", "evidence"),
+    *("proof", "workspace", "domain", "record", "backends", "core"),
 )
 """From the top down; backends stand beside the layers and know core only."""
 

@@ -1,0 +1,141 @@
+"""Runners as data: how a check is run, and how its result is read. One TOML table each.
+
+The shipped tables are in `runners.toml`; `[runners.NAME]` in the user's config adds one or changes one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from rebut.core.errors import ConfigError
+from rebut.core.files import shipped
+from rebut.core.frozen import frozen
+from rebut.proof.sandbox import Bounds, Ran
+
+if TYPE_CHECKING:
+    from rebut.proof.environments import Interpreter
+
+Side = Literal["passes", "fails", "cannot run"]
+"""What a check does on one side."""
+
+
+@frozen
+class SideResult:
+    """What a check does on one side, and why it cannot run if it cannot."""
+
+    side: Side
+    why: str = ""
+    out: str = ""
+    """What it printed to standard output."""
+    shown: str = ""
+    """All that it printed."""
+
+
+@frozen
+class Runner:
+    """One way to run a check."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    name: str
+    about: str
+    """What the code of a check is, for the prompt."""
+    languages: tuple[str, ...]
+    """The names of fenced blocks in Markdown that hold such code."""
+    needs: Literal["python", "node", "go", "system"]
+    """The interpreter that is mounted, with the project's packages for it."""
+    file: str
+    """Where the code is put, relative to the copy."""
+    command: tuple[str, ...]
+    try_: Annotated[tuple[str, ...], Field(validation_alias="try")]
+    """A command that ends with 0 if the runner works here."""
+    fails: Literal["any"] | tuple[int, ...] = (1,)
+    """The exit codes that mean that the check ran and failed; `any` for all but those of `cannot`."""
+    cannot: tuple[int, ...] = ()
+    cannot_output: str = ""
+    """Output that means that the check did not run to its end."""
+    needs_output: str = ""
+    """Output without which it did not run to its end either."""
+    signed: bool = False
+    """The launcher ends its report with a word that the check does not know."""
+    reads: str = ""
+    """Code that reads files or starts programs: the judge is told, as such a check may look at the text of a change."""
+    seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
+    memory: int = 1_000_000_000
+    address_space: int = 0
+    written: int = 64_000_000
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds(self.seconds, self.memory, self.address_space, written=self.written)
+
+    def argv(self, found: Interpreter, command: tuple[str, ...]) -> list[str]:
+        return [re.sub(r"\$\{(\w+)\}", lambda m: found.names.get(m[1], m[0]), word) for word in command]
+
+    def reads_files(self, code: str) -> bool:
+        return bool(self.reads) and re.search(self.reads, code) is not None
+
+    def result(self, ran: Ran, word: str) -> SideResult:
+        """What a run means. `word` is the launcher's."""
+        err, signed = ran.err, ""
+        if self.signed and (found := re.search(rf"\n{word} ([a-z ]+)\n", err)):
+            signed, err = found[1], err[: found.start()] + "\n" + err[found.end() :]
+        shown = "\n".join(part.strip("\n") for part in (ran.out, err) if part.strip())
+        both = f"{ran.out}\n{err}"
+        if ran.cut:
+            return SideResult("cannot run", CUT[ran.cut].format(self), ran.out, shown)
+        if self.signed:
+            if not signed:
+                return SideResult("cannot run", "it left before its end", ran.out, shown)
+            if signed in ("passes", "fails"):
+                return SideResult("passes" if signed == "passes" else "fails", "", ran.out, shown)
+            return SideResult("cannot run", UNSIGNED.get(signed, signed), ran.out, shown)
+        if self.cannot_output and re.search(self.cannot_output, both):
+            return SideResult("cannot run", "it did not load, or left before its end", ran.out, shown)
+        if self.needs_output and not re.search(self.needs_output, both):
+            return SideResult("cannot run", "no test ran", ran.out, shown)
+        if ran.code == 0:
+            return SideResult("passes", "", ran.out, shown)
+        if ran.code is not None and ran.code not in self.cannot and (self.fails == "any" or ran.code in self.fails):
+            return SideResult("fails", "", ran.out, shown)
+        return SideResult("cannot run", f"exit code {ran.code}", ran.out, shown)
+
+
+CUT = {
+    "time": "it took longer than {0.seconds:g} s",
+    "size": "it printed too much",
+    "processes": "it started too many processes",
+}
+UNSIGNED = {
+    "cannot run": "it does not fit the project: a name, an import or its syntax is wrong",
+    "no test": "it has no test",
+}
+
+
+def load(user_tables: Mapping[str, object] | None = None, file: str = "config.toml") -> dict[str, Runner]:
+    """All runners by name: the shipped ones with the user's changes, and the user's own."""
+    tables, mine = shipped("runners.toml")["runners"], user_tables or {}
+    found = {}
+    for name in [*tables, *(n for n in mine if n not in tables)]:
+        own = mine.get(name, {})
+        if not isinstance(own, Mapping) or not re.fullmatch(r"[A-Za-z][\w.-]*", name):
+            raise ConfigError(f"{file}: runners.{name} must be a table with a plain name", SEE)
+        try:
+            found[name] = _adapter().validate_python({**tables.get(name, {}), **own, "name": name})
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False)[0]
+            key = ".".join(["runners", name, *map(str, first["loc"])])
+            raise ConfigError(f"{file}: {key}: {first['msg'].lower()}", SEE) from None
+    return found
+
+
+SEE = "docs/checks.md has every key, and an example."
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> TypeAdapter[Runner]:
+    return TypeAdapter(Runner)

@@ -47,7 +47,7 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     home = tmp_path_factory.mktemp("home")
     for name in (
         *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENROUTER_API_KEY"),
-        *("OPENROUTER_BASE_URL", "VLLM_API_KEY", "LLAMA_API_KEY"),
+        *("OPENROUTER_BASE_URL", "VLLM_API_KEY", "LLAMA_API_KEY", "CI", "GITHUB_ACTIONS"),
         *("OPENAI_API_KEY", "OPENAI_BASE_URL", "AI_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "REBUT_CONFIG"),
         *(
             "CLAUDECODE",

@@ -16,6 +16,7 @@ from rebut.ci import dismissals
 from rebut.ci.dismissals import Dismissal, cited, dismissal, matching, parse_dismissals as parse
 from rebut.cli.app import enter
 from rebut.core.errors import ConfigError, UsageError
+from rebut.domain.review_result import ReviewFinding
 from rebut.record import sessions
 
 A = reviews.AFTER
@@ -310,3 +311,62 @@ def test_two_who_dismiss_at_once_both_have_their_dismissal_kept(tmp_path: Path) 
             assert (first.wait(), second.wait()) == (0, 0)
     assert {one.reason for one in dismissals.load(file)} == {"first", "second"}
     assert [path.name for path in tmp_path.iterdir()] == ["list.jsonl"]
+
+
+def analysed(text: str, **about: str) -> ReviewFinding:
+    return reviews.finding(text=text, voices=("critic",), **about)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "analyser", "covered"),
+    [
+        ("Use of assert (bandit B101).", "tests/test_pay.py", True, True),
+        ("Another wording (bandit B101). A comment there silences the rule.", "tests/deep/test_pay.py", True, True),
+        ("Use of assert (bandit B101).", "api/pay.py", True, False),
+        ("Use of exec (bandit B102).", "tests/test_pay.py", True, False),
+        ("The charge is lost (bandit B101).", "tests/test_pay.py", False, False),  # the words of a model
+    ],
+)
+def test_a_class_is_a_rule_of_an_analyser_in_the_files_of_a_glob(
+    text: str, path: str, analyser: bool, covered: bool
+) -> None:
+    first = analysed("Use of assert (bandit B101).", place="tests/a.py:5")
+    made = reviews.ending(first, analysed=True)
+    one = dismissals.dismissal_of_class(first, made, "tests/*", "tests may assert", "s", "now")
+    assert one.rule == "bandit B101" and parse(one.to_line(), "list") == (one,)
+    later = reviews.ending(analysed(text, place=f"{path}:5"), analysed=analyser)
+    assert bool(matching(later, reviews.target(reviews.change(path)), [one])) is covered
+
+
+def test_a_class_of_a_models_findings_is_their_category(reviewed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = run(capsys, "dismiss", "--like", "F1", "--glob", "api", "--reason", "a prototype")
+    assert code == 0 and "every finding of category correctness in api as d" in said
+    assert (reviewed / ".rebut/dismissals.jsonl").is_file(), "a class is always for everybody to review"
+    assert "1 dismissed" in run(capsys, "show", "last")[1]
+    assert run(capsys, "gate", "last", "--fail-on", "P1")[0] == 1, "it counts once it is in the base commit"
+    git(reviewed, "stash", "-q", "--", "api")
+    git(reviewed, "add", "-A")
+    git(reviewed, "commit", "-qm", "dismiss")
+    git(reviewed, "stash", "pop", "-q")
+    run(capsys, "review", "--again", *reviews.script(reviewed.parent / "more", crosses.raised()))
+    assert run(capsys, "gate", "last", "--fail-on", "P1")[0] == 0
+    assert run(capsys, "dismiss", "--undo", "F1")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--like", "F1", "--reason", "x"], "--like F1 needs a glob"),
+        (["--like", "F1", "--reason", "x", "--glob", "**"], "names no files in particular"),
+        (["--like", "F1", "--glob", "api"], "a reason is needed"),
+        (["--like", "F9", "--glob", "api", "--reason", "x"], "has no finding 'F9'"),
+        (["F1", "--glob", "api", "--reason", "x"], "--glob needs --like"),
+        (["F1", "--like", "F1", "--glob", "api", "--reason", "x"], "give a finding, --like FINDING"),
+    ],
+)
+def test_wrong_usage_of_a_class_is_told_and_keeps_nothing(
+    words: list[str], told: str, reviewed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = run(capsys, "dismiss", *words)
+    assert code == 2 and told in said
+    assert not (reviewed / ".rebut").exists()

@@ -1,4 +1,4 @@
-"""Dismissals: findings that stay hidden until the lines that they cite change.
+"""Dismissals: findings that stay hidden until the lines that they cite change; and whole classes of findings.
 
 A private list is in the user's state folder, a shared one in the repository. For a gate, policy and shared dismissals
 are read from the base commit, so that no change can weaken its own review.
@@ -29,6 +29,7 @@ from rebut.record import folder_claims, sessions as session
 from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, gate_wish, parse, repository_file
 from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.targets.target import Target
+from rebut.workspace.targets.unread import covers
 
 SHARED = ".rebut/dismissals.jsonl"
 LARGEST_LIST = 10_000_000
@@ -143,27 +144,46 @@ def _kind(found: re.Match[str]) -> str:
 # One dismissal
 
 
+EVERY_LINE = "*"
+RULE = re.compile(r"\(([A-Za-z][\w-]{0,40} [\w./:@-]{1,80})\)\.")
+"""How the critic `lint` names an analyser and its rule in the text of a finding."""
+
+
 @frozen
 class Dismissal:
-    """What is dismissed (path, category, lines), with the reason and the text of the finding for readers."""
+    """What is dismissed (path, category, lines), with the reason and the text of the finding for readers.
+
+    With `*` for its lines, it dismisses a class: all findings of a rule or a category in the files of a glob.
+    """
 
     path: str
+    """Of a class: a path, a folder or a glob."""
     category: str
     lines: str
-    """The hash of the cited lines."""
+    """The hash of the cited lines, or `*`."""
     reason: str
     place: str = ""
     text: str = ""
     session: str = ""
     at: str = ""
+    rule: str = ""
+    """Of a class: the analyser and its rule, such as `ruff S101`; empty for all findings of the category."""
+
+    @property
+    def is_class(self) -> bool:
+        return self.lines == EVERY_LINE
 
     @property
     def id(self) -> str:
         """The same id for the same finding, however it is worded."""
-        bound = "\0".join((self.path, self.category, self.lines))
+        bound = "\0".join((self.path, self.category, self.lines, *([self.rule] if self.rule else [])))
         return f"d{hashlib.sha256(bound.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
-    def covers(self, finding: ReviewFinding, place: Cited | None) -> bool:
+    def covers(self, finding: ReviewFinding, place: Cited | None, rule: str = "") -> bool:
+        """Whether it dismisses a finding. `rule` is that of an analyser; no other participant has rules."""
+        if self.is_class:
+            alike = rule == self.rule if self.rule else finding.category == self.category
+            return place is not None and alike and covers(self.path, place.path)
         if place is None or not place.lines:
             return False
         return (place.path, finding.category, place.digest) == (self.path, self.category, self.lines)
@@ -196,6 +216,40 @@ def dismissal(finding: ReviewFinding, target: Target, reason: str, session: str,
     )
 
 
+def dismissal_of_class(
+    finding: ReviewFinding, made: ReviewResult, glob: str, reason: str, session: str, at: str
+) -> Dismissal:
+    """A dismissal of all findings like this one, in the files of a glob: of its rule, else of its category."""
+    if not reason.strip():
+        raise UsageError(f"a reason is needed to dismiss what is like {finding.id}", "Add --reason TEXT.")
+    if not glob.strip("*/. "):
+        raise UsageError(
+            f"--glob {glob!r} names no files in particular" if glob else f"--like {finding.id} needs a glob",
+            "Say where it is right to ignore this, for example --glob 'tests/*'.",
+        )
+    rule = rule_of(finding, made)
+    what = rule or finding.category
+    if not what:
+        raise UsageError(f"{finding.id} has neither a rule nor a category, so nothing is like it")
+    return Dismissal(
+        path=glob,
+        category=finding.category or "other",
+        lines=EVERY_LINE,
+        reason=cut(reason, LONGEST_REASON),
+        place=glob,
+        text=f"every finding of {what}",
+        session=session,
+        at=at,
+        rule=rule,
+    )
+
+
+def rule_of(finding: ReviewFinding, made: ReviewResult) -> str:
+    """The analyser and its rule; empty if a model raised the finding, whatever its text says."""
+    found = RULE.search(finding.text) if made.analysed and finding.voices == ("critic",) else None
+    return found[1] if found else ""
+
+
 def parse_dismissals(text: str, where: str) -> tuple[Dismissal, ...]:
     """Dismissals from a file with one JSON object per line. `where` names the file in errors."""
     found: dict[str, Dismissal] = {}
@@ -226,9 +280,9 @@ def matching(made: ReviewResult, target: Target, dismissals: Iterable[Dismissal]
     every = list(dismissals)
     found: dict[str, Dismissal] = {}
     for finding in made.findings if every else ():
-        place = cited(finding, target)
+        place, rule = cited(finding, target), rule_of(finding, made)
         for one in every:
-            if one.covers(finding, place):
+            if one.covers(finding, place, rule):
                 found[finding.id] = one
     return found
 

@@ -68,10 +68,11 @@ class GateRuling:
 def stands(finding: ReviewFinding, *, applied: bool = False) -> bool:
     """Whether a finding counts against the change.
 
-    What only a later version fixes still counts, unless that version was `applied`. Then a finding no longer counts
+    What a commit since an earlier review fixed no longer counts. What only a later version fixes still does, unless
+    that version was `applied`. Then a finding no longer counts
     if it was seen to be fixed there. One that was judged valid and not checked again is in doubt.
     """
-    if finding.ruling == "invalid" or finding.struck or finding.status == "withdrawn":
+    if finding.ruling == "invalid" or finding.struck or finding.status == "withdrawn" or finding.fixed_by:
         return False
     return not applied or not (finding.is_fixed or (finding.seen and finding.ruling == "valid"))
 

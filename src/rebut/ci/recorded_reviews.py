@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rebut import __version__
 from rebut.core.errors import RebutError, UsageError
+from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.redaction import PLACEHOLDER
@@ -91,6 +92,17 @@ def _sets_its_own_rules(target: Target) -> bool:
     return False
 
 
+def is_out_of_reach(root: Path, workspace: Path, env: Mapping[str, str]) -> bool:
+    """Whether the change under review cannot have written the records in `root`.
+
+    A gate builds on no others. A folder within the workspace may come with the change, and what a CI machine restores
+    from a cache or an artifact may have been stored by a job that runs the change.
+    """
+    if env.get("CI", "").strip().lower() not in ("", "0", "false") or env.get("GITHUB_ACTIONS"):
+        return False
+    return not root.resolve().is_relative_to(repository(workspace.resolve()))
+
+
 def find(root: Path, plan: Plan) -> Record | None:
     """The newest ended, conclusive review that this plan would only repeat.
 
@@ -102,23 +114,30 @@ def find(root: Path, plan: Plan) -> Record | None:
         return None
     if unread_files(plan.target.left_out, plan.unread_ok).doubtful:
         return None  # it would be inconclusive
-    wanted, about = _asked(plan, root), _about(plan.target)
+    wanted, about = asked_for(plan, root), _about(plan.target)
     for found in sessions.of_workspace(root, plan.workspace):
-        if _same(found, wanted):
+        if is_asked_alike(found, wanted):
             record = sessions.load(found.folder)
-            target, outcome = target_of(record), outcome_of(record)
-            whole = outcome is not None and outcome.conclusive and outcome.complete
-            if whole and target is not None and "context" not in record.facts and _about(target) == about:
+            target = target_of(record)
+            if target is not None and is_whole(record) and _about(target) == about:
                 return record
     return None
 
 
-def _asked(plan: Plan, root: Path) -> str:
+def is_whole(record: Record) -> bool:
+    """Whether a review ended, is conclusive, and had no files beside its target."""
+    outcome = outcome_of(record)
+    return outcome is not None and outcome.conclusive and outcome.complete and "context" not in record.facts
+
+
+def asked_for(plan: Plan, root: Path) -> str:
+    """Who would be asked, and how, as a text that is the same for the same."""
     made = opened(plan, root, "")
     return _key(made.protocol, made.protocol_version, __version__, made.settings, made.seats)
 
 
-def _same(found: FoundSession, wanted: str) -> bool:
+def is_asked_alike(found: FoundSession, wanted: str) -> bool:
+    """Whether a session asked the same seats in the same way."""
     made = found.opened
     return _key(made.protocol, made.protocol_version, made.rebut, made.settings, made.seats) == wanted
 

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from rebut.api import Setup
-from rebut.ci import gate, recorded_reviews
+from rebut.ci import earlier_reviews, gate, recorded_reviews
 from rebut.ci.gate import GatedReview, GateGrounds, stand
 from rebut.ci.output_formats import commands, log
-from rebut.ci.recorded_reviews import Review, reviewed_target
+from rebut.ci.recorded_reviews import Review, is_out_of_reach, reviewed_target
 from rebut.cli.commands.gate import rows
 from rebut.cli.output import say, width
 from rebut.cli.runner import Judged
@@ -29,6 +29,7 @@ from rebut.core.errors import (
     UsageError,
 )
 from rebut.core.json_value import Json
+from rebut.core.text import counted
 from rebut.domain.gate_policy import Wish, settled
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ASKED, outcome_of
@@ -38,6 +39,7 @@ from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.reports import review, terminal
 from rebut.reports.terminal import labelled
+from rebut.workspace.diff import line_counts
 from rebut.workspace.targets.git_change import is_sarif
 from rebut.workspace.targets.target import Target, text_target
 
@@ -140,17 +142,42 @@ class Gating:
         if not plan.protocol.reviews:
             return plan, None
         self.target = target
-        record = None if self.again else recorded_reviews.find(setup.environment.root, plan)
-        if record is None:
+        root = setup.environment.root
+        # A gate builds on no record that the change could have written.
+        usable = not self.held.asked_for or is_out_of_reach(root, plan.workspace, setup.env)
+        if self.again or not usable:
             return plan, None
+        record = recorded_reviews.find(root, plan)
+        if record is None:
+            return await self._building_on_earlier(setup, plan), None
         self.reused = True
-        short = sessions.short(setup.environment.root, record.opened.id)
+        short = sessions.short(root, record.opened.id)
         if not self.quiet:
             say(
                 f"  the same change was reviewed by the same models in session {short}; showing that result", sys.stderr
             )
             say("  to review it again, use --again", sys.stderr)
         return plan, outcome_of(record)
+
+    async def _building_on_earlier(self, setup: Setup, plan: Plan) -> Plan:
+        """The plan, with the earlier review of the same branch that it builds on, if there is one."""
+        held = self.held
+        hiding = (*held.basis.dismissals, *held.private, *held.pending)
+        earlier = await earlier_reviews.find(plan, setup.environment, hiding)
+        if earlier is None:
+            return plan
+        short, commit = sessions.short(setup.environment.root, earlier.session), earlier.commit[:12]
+        rows = [f"this branch was reviewed at {commit} in session {short}"]
+        if earlier.whole:
+            rows[0] += "; all of it is analysed again and compared with that"
+        else:
+            added, removed = line_counts(earlier.diff)
+            files = counted(len(earlier.changes), "file")
+            rows[0] += f"; asking only about what changed since: {files}, +{added} -{removed}"
+            rows.append("to review all of it, use --again")
+        for row in rows if not self.quiet else ():
+            say(f"  {row}", sys.stderr)
+        return replace(plan, earlier=earlier)
 
     def _without_findings(self, setup: Setup, has_target: bool) -> GateGrounds:
         """The grounds for a protocol without findings: of a policy, only `on_inconclusive` counts."""

@@ -68,6 +68,10 @@ class ReviewFinding:
     """What is known about it in the final version, if that is not the first."""
     outside: bool = False
     """It is about a file or lines that the reviewed change does not touch."""
+    since: str = ""
+    """The session of the earlier review that raised it; empty if this one did."""
+    fixed_by: str = ""
+    """The commit that fixed it since that review. The critic, the judge or an analyser looked, and it is gone."""
     dismissed: str = ""
     """Why it was dismissed. Never on record: dismissals are read again each time, and they expire."""
 
@@ -97,6 +101,7 @@ class ReviewFinding:
         quote = f' "{cut(self.quote, 60)}"' if self.quote else ""
         said = [f"{self.mark or 'cites nothing'}{quote}", *([self.ruling] if self.ruling else [])]
         said += [self.seen or self.status] if self.seen or self.status in ("resolved", "withdrawn") else []
+        said += [f"by {squeeze(self.fixed_by)}"] if self.fixed_by else []
         said += ["outside the change"] if self.outside else []
         said += [f"dismissed: {squeeze(self.dismissed)}"] if self.dismissed else []
         where = f"{self.place} " if self.place else ""
@@ -146,6 +151,10 @@ class ReviewResult:
     """In which round the judge was asked and gave no answer, and why."""
     slips: tuple[str, ...] = ()
     """Rulings that the judge walked back without new evidence, and findings that the critic dropped without a word."""
+    earlier: str = ""
+    """The session of the review of this branch on which this one builds."""
+    since: str = ""
+    """The commit that was reviewed there."""
     analysed: bool = False
     """The critic is a static analyser, which finds nothing or something; it does not agree."""
 
@@ -167,6 +176,11 @@ class ReviewResult:
     def shown(self) -> tuple[ReviewFinding, ...]:
         """P1 and P2 that stand, the most severe first."""
         return tuple(sorted((f for f in self.findings if not f.hidden), key=lambda f: (f.severity, _number(f.id))))
+
+    @property
+    def fixed_since(self) -> tuple[ReviewFinding, ...]:
+        """Findings of the earlier review that were seen to be fixed by commits since, and that are not dismissed."""
+        return tuple(f for f in self.findings if f.fixed_by and f.hidden == "fixed")
 
     @property
     def headline(self) -> str:

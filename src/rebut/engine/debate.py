@@ -29,6 +29,7 @@ from rebut.record.events import Answered, Fact, FactClass, Failed
 from rebut.record.record import Amount
 
 if TYPE_CHECKING:
+    from rebut.domain.earlier_review import EarlierReview
     from rebut.domain.forms import Form
     from rebut.workspace.patch import Patched
     from rebut.workspace.targets.target import Target
@@ -425,6 +426,15 @@ class Debate:
         if self._runtime.target is None:
             raise ProtocolError("this debate has no target", "Give one to `rebut.start(…, target=…)`.")
         return self._runtime.target
+
+    @property
+    def earlier_review(self) -> EarlierReview | None:
+        """The review of the same branch on which this one builds; None if it starts from nothing."""
+        from rebut.domain.earlier_review import EARLIER, EarlierReview
+
+        runtime = self._runtime
+        fact = (runtime.parent or runtime.record).facts.get(EARLIER)
+        return EarlierReview.from_json(cast(Mapping[str, Any], fact.value)) if fact else None
 
     def take_up(self, files: Mapping[str, str | None], text: str = "", modes: Mapping[str, str] | None = None) -> None:
         """Discuss a later version from here on: citations are checked against it, and `need` is served from it."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError
 from rebut.core.json_value import Json
+from rebut.domain.earlier_review import EARLIER
 from rebut.domain.outcome import Outcome
 from rebut.engine.parse import fits
 from rebut.engine.plan import Environment, Plan, opened, sound
@@ -49,13 +50,8 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # resume reads it, too
         for fact in decisions(old, rounds=plan.decided):
             journal.write(fact)
-        for name in (
-            "snapshot",
-            "target",
-            "unread_ok",
-            "context",
-            "keys",
-        ):  # the keys last: with them the fork can be resumed
+        # The keys last: with them the fork can be resumed.
+        for name in ("snapshot", "target", EARLIER, "unread_ok", "context", "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()

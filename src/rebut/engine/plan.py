@@ -22,6 +22,7 @@ from rebut.record.reachability import Reachability
 from rebut.record.record import Record
 
 if TYPE_CHECKING:
+    from rebut.domain.earlier_review import EarlierReview
     from rebut.workspace.targets.target import Target
 
 TOPIC_LIMIT = 100_000
@@ -83,6 +84,8 @@ class Plan:
     """The key with which the target was redacted. The session uses it too, so that a secret has one placeholder."""
     asked: Mapping[str, Json] = field(default_factory=dict)
     """What to do with the outcome, recorded for resume. The debate itself never reads it."""
+    earlier: EarlierReview | None = None
+    """The review of the same branch on which this one builds."""
     unread_ok: Sequence[str] = ()
     """Paths of the target that may stay unread without making the outcome inconclusive."""
     started_in: str = ""

@@ -51,6 +51,10 @@ async def start(plan: Plan, environment: Environment) -> Outcome:
         view = await _snapshot(plan, folder, redactor.door, environment, facts)
         if plan.target is not None:
             facts["target"] = _target_fact(plan.target, redactor.door, plan.searched)
+            if plan.earlier is not None:
+                from rebut.domain.earlier_review import EARLIER
+
+                facts[EARLIER] = at_the_door(plan.earlier.to_json(), redactor.door)
             if plan.unread_ok:
                 facts["unread_ok"] = list(plan.unread_ok)
         files = await files_folder(plan, folder, topic)

@@ -50,6 +50,10 @@ def ending(
     if rest := blocks[most:]:
         rows += hanging(f"  {len(rest)} more, with their code in `rebut show {short or 'ID'} --all`:", width, 4)
         rows += [*table(rest, width), ""]
+    for f in made.fixed_since:
+        rows += labelled("fixed", f"{f.id} {f.place or 'no place'}  {f.severity}  {squeeze(f.text)}", width)
+        rows += hanging(f"{'':<16}by {squeeze(f.fixed_by)}", width, 19)
+    rows += [""] if made.fixed_since else []
     rows += hanging(f"  {summary(outcome, target)}", width, 4)
     for note in _notes(outcome, told):
         rows += labelled("note", note, width)
@@ -76,7 +80,7 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
 
 def _fixed(made: ReviewResult) -> list[ReviewFinding]:
     """The problems that the final version fixes."""
-    return [f for f in made.findings if f.hidden == "fixed" and f.severity != "P3"]
+    return [f for f in made.findings if f.hidden == "fixed" and f.severity != "P3" and not f.fixed_by]
 
 
 def summary(outcome: Outcome, target: Target) -> str:
@@ -86,7 +90,7 @@ def summary(outcome: Outcome, target: Target) -> str:
     aside: dict[str, int] = {}
     for f in made.findings:
         if f.hidden:
-            word = REJECTED.get(f.hidden, f.hidden)
+            word = f"fixed since {made.since[:12]}" if f.fixed_by else REJECTED.get(f.hidden, f.hidden)
             aside[word] = aside.get(word, 0) + 1
     if "fixed in" in (first := headline(outcome, target)):
         aside.pop("fixed", None)
@@ -134,6 +138,8 @@ def _status(f: ReviewFinding) -> Iterable[str]:
     yield f.mark or "cites nothing"
     if f.ruling:
         yield f.ruling
+    if f.since and not f.hidden:
+        yield f"raised in {f.since}"
     if f.seen:
         yield f.seen
     elif f.hidden and f.hidden not in ("P3", "judged invalid"):

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -151,15 +152,36 @@ def _earlier(
     """What became of the findings of earlier rounds: fixed only if its file was read completely and it is gone."""
     raised = answer["findings"]
     assert isinstance(raised, list)
-    there = {str(row["text"]) for row in raised if isinstance(row, dict)}
+    there = [_words_and_place(row) for row in raised if isinstance(row, dict)]
     out: list[Json] = []
-    for one in findings:
+    for one in _gone(findings, there):
         number = numbers.get(one.place.rpartition(":")[0], 0)
-        if not number or one.text in there or len(raised) == MOST:
-            continue  # what is raised again is joined by its words
+        if not number or len(raised) == MOST:
+            continue
         whole = number in new.whole and number not in new.unread
         said = ("fixed", "The analysers no longer report it.") if whole else ("not checked", "Its file was not read.")
         out.append({"id": one.id, "reason": said[1], "state": said[0]})
+    return out
+
+
+def _words_and_place(row: Mapping[str, Json]) -> tuple[str, str]:
+    evidence = row["evidence"]
+    first = evidence[0] if isinstance(evidence, list) and evidence else {}
+    return str(row["text"]), str(first.get("place", "")) if isinstance(first, dict) else ""
+
+
+def _gone(findings: Sequence[Finding], there: Sequence[tuple[str, str]]) -> list[Finding]:
+    """The earlier findings that are not raised again; what is raised again is joined by its words.
+
+    If a file had the same finding more often than now, those that are at none of the places of now are gone.
+    """
+    out: list[Finding] = []
+    left = Counter((text, place.rpartition(":")[0]) for text, place in there)
+    for one in sorted(findings, key=lambda one: (one.text, one.place) not in there):
+        key = (one.text, one.place.rpartition(":")[0])
+        left[key] -= 1
+        if left[key] < 0:
+            out.append(one)
     return out
 
 

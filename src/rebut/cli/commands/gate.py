@@ -128,6 +128,10 @@ def _above(severity: str) -> str:
 @click.command("dismiss")
 @click.argument("finding", required=False, default="")
 @click.option("--reason", metavar="TEXT", default="", help="Why; shown wherever the finding is hidden.")
+@click.option("--like", metavar="FINDING", default="", help="Dismiss its rule or category in --glob. Implies --shared.")
+@click.option(
+    "--glob", metavar="GLOB", default="", help="With --like: a path, a folder or a pattern such as 'tests/*'."
+)
 @click.option(
     "--session", "id", type=SESSION, default="", help="The session of the review. [the last one of this folder]"
 )
@@ -135,17 +139,23 @@ def _above(severity: str) -> str:
 @click.option("--list", "listing", is_flag=True, help="List the dismissals of this repository.")
 @click.option("--undo", metavar="ID", default="", help="Remove a dismissal, by its id (d…) or its finding (F…).")
 @json_flag
-def dismiss_command(finding: str, reason: str, id: str, shared: bool, listing: bool, undo: str, as_json: bool) -> int:
+def dismiss_command(
+    finding: str, reason: str, like: str, glob: str, id: str, shared: bool, listing: bool, undo: str, as_json: bool
+) -> int:
     """Dismiss FINDING (such as F3) of a review: it is hidden and fails no gate until the lines it cites change.
 
     A shared dismissal counts for a gate once it is in the base commit: a change cannot dismiss findings about itself.
     """
-    if sum(map(bool, (finding, listing, undo))) != 1:
-        raise click.UsageError("give a finding, --list, or --undo ID")
+    if sum(map(bool, (finding, like, listing, undo))) != 1:
+        raise click.UsageError("give a finding, --like FINDING, --list, or --undo ID")
+    if glob and not like:
+        raise click.UsageError("--glob needs --like FINDING")
     if listing:
         return _list(as_json)
     if undo:
         return _undo(undo, id, as_json)
+    if like:
+        return _dismiss_class(like, glob, reason, id, as_json)
     return _dismiss(finding, reason, id, shared, as_json)
 
 
@@ -167,6 +177,34 @@ def _dismiss(name: str, reason: str, id: str, shared: bool, as_json: bool) -> in
     say(f"  dismissed {name.upper()} as {one.id}: {one.category} in {one.place}, until these lines change")
     if shared:
         say(f"  commit {file.relative_to(file.parent.parent)}; the gate uses it once it is in the base commit")
+    say(f"  to undo this   rebut dismiss --undo {one.id}")
+    return 0
+
+
+def _dismiss_class(name: str, glob: str, reason: str, id: str, as_json: bool) -> int:
+    from rebut.ci import dismissals
+    from rebut.ci.dismissals import dismissal_of_class, matching
+    from rebut.cli.output import say, say_json
+    from rebut.core.text import clean, counted
+
+    review, workspace = _review(id)
+    at = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    finding = _finding(review, name)
+    one = dismissal_of_class(finding, review.contract, clean(glob).strip(), clean(reason), review.session, at)
+    here = matching(review.contract, review.target, [one])
+    file = _file(workspace, True)
+    dismissals.add(file, one, private=False)
+    what = one.rule or f"category {one.category}"
+    if as_json:
+        said = {"dismissed": one.id, "rule": one.rule, "category": one.category, "glob": one.path}
+        say_json({**said, "findings": [*here], "shared": True, "file": str(file)})
+        return 0
+    say(
+        f"  dismissed every finding of {what} in {one.path} as {one.id}; {counted(len(here), 'finding')} of this review"
+    )
+    if name.upper() not in here:
+        say(f"  {name.upper()} itself is not in {one.path}")
+    say(f"  commit {file.relative_to(file.parent.parent)}; the gate uses it once it is in the base commit")
     say(f"  to undo this   rebut dismiss --undo {one.id}")
     return 0
 
@@ -205,7 +243,7 @@ def _list(as_json: bool) -> int:
 
     kept = _kept(Path.cwd().resolve())
     if as_json:
-        names = ("id", "path", "category", "place", "reason", "text", "session", "at")
+        names = ("id", "path", "category", "rule", "place", "reason", "text", "session", "at")
         say_json([{**{name: getattr(one, name) for name in names}, "shared": shared} for shared, one in kept])
         return 0
     for shared, one in kept:

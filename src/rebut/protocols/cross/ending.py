@@ -11,7 +11,7 @@ from rebut.domain import review_result
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, Move
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import UNCHECKED, Decision, ReviewFinding, ReviewResult, findings_of
+from rebut.domain.review_result import MOVES, UNCHECKED, Decision, ReviewFinding, ReviewResult, findings_of
 from rebut.domain.worth import Worth, tally
 from rebut.engine.debate import Debate
 from rebut.protocols.cross import findings, versions
@@ -159,6 +159,7 @@ def partial(debate: Debate) -> Outcome:
     state.rounds = len({k.partition("/")[0] for k in debate.answers if k.endswith("@judge")})
     if isinstance(debate.state, CrossState):  # what the judge said in completed rounds
         state.history, state.last = list(debate.state.history), debate.state.last
+        state.earlier, state.carried = debate.state.earlier, debate.state.carried
     made = result(debate, state, "minutes")
     made = replace(made, next_actions=(*made.next_actions, "Resume the review: it is not over."))
     return Outcome(
@@ -177,7 +178,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
     ledger, judge, final = debate.ledger, state.last, state.latest
     if chosen == "Keep Original":
         # A finding that only a later version fixes still applies to the original.
-        final, ledger = state.versions[0], findings.without_fixes(ledger)
+        final, ledger = state.versions[0], findings.without_fixes(ledger, state.first_rounds)
     outside = apart(debate, state)
     seen = versions.seen(ledger, state.versions, final, state.rounds)
     left = [
@@ -213,7 +214,9 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
         content=(final.whole or final.text) if final.n > 1 else "",
         patch=patch_of(final.to_json()) if final.whole else final.patch,
-        findings=findings_of(ledger, seen=seen, outside=outside),
+        findings=tuple(_with_origin(f, ledger, state) for f in findings_of(ledger, seen=seen, outside=outside)),
+        earlier=state.earlier.session if state.earlier else "",
+        since=state.earlier.commit if state.earlier else "",
         history=tuple(state.history),
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),
@@ -223,6 +226,18 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         judge_failed=state.judge_failed,
         slips=tuple(f"{s.point} {s.kind} by the {s.by} in round {s.round}" for s in dict.fromkeys(ledger.slips)),
     )
+
+
+def _with_origin(finding: ReviewFinding, ledger: Ledger, state: CrossState) -> ReviewFinding:
+    """A finding of an earlier review says where it was raised, and which commit fixed it if that was seen."""
+    one = state.carried.get(finding.id)
+    if one is None:
+        return finding
+    looked = [
+        m for m in ledger.moves if (m.point, m.kind) == (finding.id, MOVES["fixed"]) and m.round in state.first_rounds
+    ]
+    fixed = finding.is_fixed and bool(looked)
+    return replace(finding, since=one.session, fixed_by=(one.by or "the new commits") if fixed else "")
 
 
 def data(state: CrossState, made: ReviewResult) -> dict[str, Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from rebut.core.types import Finding
@@ -32,9 +33,12 @@ def valid_and_grave(ledger: Ledger) -> list[Point]:
     return [p for p in grave if ruling(ledger, p) == "valid"]
 
 
-def without_fixes(ledger: Ledger) -> Ledger:
-    """The ledger as it applies to the first version: without the fixes of later ones."""
-    return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != "mend"))
+def without_fixes(ledger: Ledger, first: Collection[int] = ()) -> Ledger:
+    """The ledger as it applies to the first version: without the fixes of later ones.
+
+    `first` are the rounds in which the first version was under review: what was seen to be fixed there is fixed.
+    """
+    return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != "mend" or m.round in first))
 
 
 def raised_in(ledger: Ledger, n: int) -> tuple[Point, ...]:

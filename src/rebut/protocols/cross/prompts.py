@@ -50,6 +50,12 @@ the reason. Raise one again under `findings` only if you have something to add, 
 else is a finding of its own, even on the same lines.
 """
 
+SINCE = """This branch was reviewed before. What is shown here is what has changed since; the rest of it was reviewed
+then, and is not asked about again."""
+
+KNOWN = """These findings are known already: they stand, or were rejected by the judge or dismissed by the user. Do not
+raise them again:"""
+
 RULINGS = """- valid: it is true, and it matters. invalid: it is not true, or not about this artifact; say why. missing
   evidence: it may be true, but nothing shown supports it.
 - Give it the severity that you consider right. A citation marked absent does not exist: such a finding cannot be a P1.

@@ -12,8 +12,8 @@ from rebut.core.types import Changed, Material
 from rebut.domain import review_result
 from rebut.domain.ledger import Entry, Move, Slip
 from rebut.domain.prompts import FENCES, fill
-from rebut.engine.debate import Answer, Answers, Ask, Round
-from rebut.protocols.cross import ballot, findings as weighing, prompts, render, reply_checks, versions
+from rebut.engine.debate import Answer, Answers, Ask, Debate, Round
+from rebut.protocols.cross import ballot, findings as weighing, prompts, render, reply_checks
 from rebut.protocols.cross.forms import (
     Additions,
     Chosen,
@@ -64,11 +64,23 @@ def _changes(target: Target, version: ArtifactVersion, part: Target) -> tuple[Ch
     return tuple(c for c in version.change(target) if c.path in mine or c.path not in known)
 
 
-def for_judge(r: Round, version: ArtifactVersion) -> str:
-    """The whole artifact if it fits, else the lines around each citation."""
-    whole = artifact(r, version, r.target)
-    if tokens(whole) <= 2 * DIFF_TOKENS:
-        return whole
+async def carry_over(debate: Debate, state: CrossState) -> None:
+    """Enter the findings of the earlier review, each with the judge's ruling."""
+    state.earlier = earlier = debate.earlier_review
+    if earlier is None or not earlier.findings:
+        return
+    entered = await debate.enter("earlier", [one.point() for one in earlier.findings])
+    ids = [id for id, _ in entered]
+    state.carried = dict(zip(ids, earlier.findings, strict=True))
+    await debate.note("earlier rulings", [move for id, one in state.carried.items() for move in one.moves(id)])
+
+
+def for_judge(r: Round, state: CrossState, *, whole: bool = False) -> str:
+    """What is asked about if it fits, else the lines around each citation. `whole`: also what was reviewed before."""
+    version, part = state.latest, r.target if whole else state.part(r.target)
+    shown = artifact(r, version, part)
+    if tokens(shown) <= 2 * DIFF_TOKENS:
+        return shown if part is r.target else f"{prompts.SINCE}\n\n{shown}"
     changes = version.change(r.target)
     return "The change is too large to be shown as a whole. The lines around each citation:\n\n" + r.quote(
         "cited lines", render.cited(r.ledger, changes)
@@ -78,22 +90,25 @@ def for_judge(r: Round, version: ArtifactVersion) -> str:
 async def critique(r: Round, state: CrossState) -> Answers[Any]:
     """All parts of the critique, in parallel."""
     target, version, critic = r.target, state.latest, r.seat("critic")
-    changed = [p for p in r.ledger.points if not state.trusting and versions.differs(p, state.versions, r.n)]
+    changed = [p for p in r.ledger.points if not state.trusting and state.differs(p, r.n)]
     earlier = [f for f in review_result.findings_of(r.ledger) if f.status not in weighing.OVER]
     where = f"{squeeze(r.topic)}, round {r.n}"
     asks = list[Ask[Any]]()
     shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
-    shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if r.ledger.points else ""}
+    again = any(not state.is_kept(p.id) for p in r.ledger.points)
+    shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if again else ""}
+    asked = state.part(target)
+    since = "" if asked is target else f"{prompts.SINCE}\n\n"
     if target.kind != "proposal":
         check = reply_checks.critique(r.ledger, changed, document(target, CodeCritique))
-        parts = split(replace(target, text=""), DIFF_TOKENS)
+        parts = split(replace(asked, text=""), DIFF_TOKENS)
         for n, part in enumerate(parts, 1):
             shown = artifact(r, version, part, text=target.kind == "code")
             name = "" if len(parts) == 1 and target.kind == "code" else f"code{n if len(parts) > 1 else ''}"
             seen = version.patch or part.diff or "\n".join(c.after or "" for c in part.changes) or version.text
             mine = ballot.of_critic(where, seen, earlier)
             material = Material(_changes(target, version, part), weighing.for_programs(r.ledger, True), mine)
-            prompt = fill(prompts.CODE, **shared, artifact=shown)
+            prompt = fill(prompts.CODE, **shared, artifact=since + shown)
             asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":
         check = reply_checks.critique(r.ledger, changed, document(target, ProposalCritique))
@@ -118,8 +133,16 @@ def _context(r: Round) -> str:
 def _before(r: Round, state: CrossState) -> str:
     if not r.ledger.points:
         return ""
-    said = r.quote("earlier findings", render.weighed(r.ledger, r.ledger.points))
-    parts = [f"\n\nThe findings of earlier rounds:\n\n{said}"]
+    kept = [p for p in r.ledger.points if state.is_kept(p.id)]
+    asked = [p for p in r.ledger.points if p not in kept]
+    parts = list[str]()
+    if asked:
+        of = "an earlier review of this branch" if all(p.round == 0 for p in asked) else "earlier rounds"
+        said = r.quote("earlier findings", render.weighed(r.ledger, asked))
+        parts.append(f"\n\nThe findings of {of}:\n\n{said}")
+    if kept:
+        said = r.quote("known findings", render.weighed(r.ledger, kept))
+        parts.append(f"{'' if asked else chr(10) * 2}{prompts.KNOWN}\n\n{said}")
     if state.rebuttal:
         parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", state.rebuttal))
     return "\n\n".join(parts)
@@ -135,14 +158,14 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
     looked = {r.ledger.issue_of(one.id): one for reply in replies for one in reply.earlier}
     entries: list[Entry] = []
     for p in r.ledger.points:
-        if p.round == r.n or p.id in pressed or r.ledger.status(p.id) in weighing.OVER:
+        if p.round == r.n or p.id in pressed or r.ledger.status(p.id) in weighing.OVER or state.is_kept(p.id):
             continue
         said = looked.get(p.id)
         state_of, why = (said.state, said.reason) if said else ("", "")
         stands = review_result.ruling(r.ledger, p) == "valid"
         if state.trusting and state.changed:
             entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
-        elif state_of == "fixed" and versions.differs(p, state.versions, r.n):
+        elif state_of == "fixed" and state.differs(p, r.n):
             entries.append(Move(p.id, "mend", "critic", r.n, why or f"fixed in version {state.latest.n}"))
         elif state_of == "still there":
             entries.append(Move(p.id, "maintain", "critic", r.n, why or "still there"))
@@ -165,7 +188,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     prompt = fill(
         prompts.JUDGE,
         fences=FENCES,
-        artifact=for_judge(r, version),
+        artifact=for_judge(r, state),
         round=str(r.n),
         critique=r.quote("critique", said),
         before=before if earlier else "",
@@ -176,7 +199,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     found = [f for f in review_result.findings_of(r.ledger) if any(p.id == f.id for p in fresh)]
     shown = ballot.of_judge(found, _where(r, found))
     material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule), shown)
-    changed = {p.id for p in r.ledger.points if versions.differs(p, state.versions, r.n)}
+    changed = {p.id for p in r.ledger.points if state.differs(p, r.n)}
     check = reply_checks.judgement(r.ledger, r.n, changed, unquestioned=state.trusting or who.spec.provider == "human")
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
@@ -205,7 +228,7 @@ async def weigh_additions(r: Round, state: CrossState) -> None:
     prompt = fill(
         prompts.ADDED,
         fences=FENCES,
-        artifact=for_judge(r, state.latest),
+        artifact=for_judge(r, state),
         added=r.quote("what the judge added", render.weighed(r.ledger, added)),
         ids=", ".join(p.id for p in added),
         rulings=prompts.RULINGS,
@@ -223,9 +246,7 @@ async def weigh_additions(r: Round, state: CrossState) -> None:
 
 async def rebuttal(r: Round, state: CrossState, said: str) -> str:
     """The judge's answer to the critique, if the decider chose to rebut and the judge had not written one."""
-    prompt = fill(
-        prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, state.latest), critique=r.quote("critique", said)
-    )
+    prompt = fill(prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, state), critique=r.quote("critique", said))
     return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
 
 

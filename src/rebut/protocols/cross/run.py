@@ -21,6 +21,7 @@ LOOKED = 4
 async def run(debate: Debate) -> Outcome:
     debate.state = state = CrossState([ArtifactVersion(1, debate.target.text)])
     state.trusting = await began_before(debate, LOOKED, "trusting")
+    await questions.carry_over(debate, state)
     for r in debate.rounds(debate.settings.rounds):
         if cause := await one_round(r, state):
             return ending.ended(debate, state, cause)
@@ -83,7 +84,11 @@ async def one_round(r: Round, state: CrossState) -> str:
 def _contradicted(r: Round, state: CrossState) -> list[str]:
     """The findings that speak against keeping the original: valid, grave, and about the change itself."""
     apart = ending.apart(r, state)
-    return [p.id for p in findings.valid_and_grave(findings.without_fixes(r.ledger)) if p.id not in apart]
+    return [
+        p.id
+        for p in findings.valid_and_grave(findings.without_fixes(r.ledger, state.first_rounds))
+        if p.id not in apart
+    ]
 
 
 def _is(ids: list[str]) -> str:
@@ -127,7 +132,7 @@ def _without_judge(r: Round, state: CrossState, error: ParticipantFailed) -> str
 
 
 async def _next_version(r: Round, state: CrossState, role: str, task: str) -> bool:
-    made = await versions.write(r, r.seat(role), state.latest, task, questions.for_judge(r, state.latest))
+    made = await versions.write(r, r.seat(role), state.latest, task, questions.for_judge(r, state, whole=True))
     if isinstance(made, str):
         state.unwritten = f"choice {state.history[-1].taken} of round {r.n} was not carried out: {made}"
         state.notes.append(f"round {r.n}: {made}")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from rebut.domain.earlier_review import CarriedFinding, EarlierReview
+from rebut.domain.ledger import Point
 from rebut.domain.review_result import Recommended
 from rebut.engine.debate import Round
+from rebut.protocols.cross import versions as artifact_versions
 from rebut.protocols.cross.forms import Judgement
 from rebut.protocols.cross.versions import ArtifactVersion
+from rebut.workspace.targets.target import Target
 
 
 @dataclass
@@ -36,6 +40,11 @@ class CrossState:
     unread: bool = False
     """A part of the artifact was not reviewed, because its critique failed."""
 
+    earlier: EarlierReview | None = None
+    """The review of the same branch on which this one builds."""
+    carried: dict[str, CarriedFinding] = field(default_factory=dict)
+    """Id → the finding of that review."""
+
     @property
     def latest(self) -> ArtifactVersion:
         return self.versions[-1]
@@ -45,6 +54,33 @@ class CrossState:
         r.take_up(version.files, version.text, version.modes)
         if version.caveat:
             self.notes.append(f"version {version.n}: {version.caveat}")
+
+    def asks_again(self, id: str) -> bool:
+        """Whether the critic can see what became of a finding of the earlier review."""
+        one, earlier = self.carried.get(id), self.earlier
+        if one is None or earlier is None:
+            return False
+        return earlier.whole or (one.shown and one.ruling != "invalid" and not one.dismissed)
+
+    def is_kept(self, id: str) -> bool:
+        """Whether a finding of the earlier review is kept as it is: nothing that it is about has changed."""
+        return id in self.carried and not self.asks_again(id)
+
+    def differs(self, point: Point, n: int) -> bool:
+        """Whether what is under review in a round is later than what a finding was last raised against."""
+        return self.asks_again(point.id) or artifact_versions.differs(point, self.versions, n)
+
+    @property
+    def first_rounds(self) -> tuple[int, ...]:
+        """The rounds in which the change itself was reviewed, if it may fix findings of an earlier review."""
+        rounds = range(1, self.rounds + 1) if self.earlier else ()
+        return tuple(n for n in rounds if artifact_versions.reviewed_in(n, self.versions).n == 1)
+
+    def part(self, target: Target) -> Target:
+        """What is asked about: all of it, or what has changed since the earlier review."""
+        if self.earlier is None or self.earlier.whole:
+            return target
+        return replace(target, diff=self.earlier.diff, changes=self.earlier.changes)
 
     @property
     def changed(self) -> bool:

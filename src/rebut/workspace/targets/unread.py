@@ -54,7 +54,7 @@ def unread_files(left_out: Sequence[str], accepted: Sequence[str] = ()) -> Unrea
             continue
         if _is_media(line):
             media.append(line)
-        elif any(_covers(pattern, _path(line)) for pattern in accepted):
+        elif any(covers(pattern, _path(line)) for pattern in accepted):
             allowed.append(line)
         else:
             doubtful.append(line)
@@ -82,7 +82,7 @@ def _path(line: str) -> str:
     return line.removesuffix(f": {why}") if why else line.rpartition(": ")[0]
 
 
-def _covers(pattern: str, path: str) -> bool:
+def covers(pattern: str, path: str) -> bool:
     """Whether a pattern names a path or a folder above it. Letters match exactly: to accept too little is safe."""
     pattern, parts = pattern.removeprefix("./").rstrip("/"), path.split("/")
     return any(fnmatchcase("/".join(parts[: n + 1]), pattern) for n in range(len(parts)))

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: pictures setup debate test test-tools test-web tools weights quick lint docs bench fuzz fuzz-fixed clean
+.PHONY: pictures setup debate test test-tools test-web test-postgres tools weights quick lint docs bench fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -38,6 +38,14 @@ test-tools: setup
 # The page in a real browser: chromium, which the system has, and axe from npm into a cache outside of the repository.
 test-web: .venv/.web
 	$(BIN)/python -m tests_web
+
+# A real PostgreSQL, which the system has or Debian's packages bring: a cluster of its own in a temporary folder.
+test-postgres: .venv/.postgres
+	$(BIN)/python -m tests_postgres
+
+.venv/.postgres: .venv/.ready
+	$(BIN)/python -m pip install --quiet --editable ".[postgres]"
+	touch $@
 
 # The pictures of the page in the docs, from shipped scripted debates.
 pictures: .venv/.web

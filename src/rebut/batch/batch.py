@@ -16,9 +16,14 @@ from rebut.core.errors import RebutError
 from rebut.record import sessions
 from rebut.record.record import Amount
 
+DRAINING = "stopping: no new calls; those in flight finish. Ctrl-C again drops them"
+
 
 class Worker(Protocol):
     """Where debates run: in this process or in others."""
+
+    stopping: str
+    """What `drain` means, for the user."""
 
     async def hold(self, line: BatchLine, session: str) -> ResultRow | None:
         """The row of a debate's end; None if it was stopped."""
@@ -32,6 +37,8 @@ class Worker(Protocol):
 
 class Here:
     """Debates in this process."""
+
+    stopping = DRAINING
 
     def __init__(self, setup: Setup, results: Results, account: Account | None) -> None:
         self._setup, self._results, self._account = setup, results, account
@@ -64,6 +71,8 @@ class Batch:
         self.ended = 0
         """Debates that ended in this run, the failed ones included."""
         self.draining = False
+        self.state = "running"
+        """What is known of debates that have not ended, for the screen."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def count_earlier(self, account: Account, setup: Setup) -> None:

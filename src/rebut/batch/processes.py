@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from rebut.batch.account import Account
+from rebut.batch.batch import DRAINING
 from rebut.batch.lines import BatchLine
 from rebut.batch.results import ResultRow, Results
 from rebut.batch.worker_process import LONGEST
@@ -48,6 +49,8 @@ class Child:
 
 class Processes:
     """Hands each debate to the process that has the fewest."""
+
+    stopping = DRAINING
 
     def __init__(self, count: int, results: Results, account: Account | None) -> None:
         self._count, self._results, self._account = count, results, account

@@ -162,6 +162,7 @@ def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
     from rebut.core.files import repository
     from rebut.core.json_value import Json
     from rebut.engine.runtime import redactor_of
+    from rebut.record import sessions
     from rebut.setup import config
     from rebut.workspace.snapshot import Snapshot
     from rebut.workspace.targets.target import target_of
@@ -179,5 +180,5 @@ def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
     view = None
     if fact is not None:
         taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-        view = View(taken, folder / "snapshot", door)
+        view = View(taken, sessions.snapshot(folder), door)
     return DebatedVersions.of(view, target, door, str(workspace), never)

@@ -13,6 +13,7 @@
     ├── Aborted                the protocol: it cannot continue, and gives the reason; resumable
     ├── RecordError            the record: it cannot be written, read or trusted
     │   ├── SessionBusy        another process is running this session
+    │   ├── RecordLost         another process has taken this session over
     │   ├── RecordAltered      the hash chain is broken
     │   ├── RecordNewer        written by a later version of rebut
     │   └── RecordPoisoned     a sync failed: what is on disk is unknown
@@ -120,6 +121,10 @@ class RecordError(RebutError):
 
 class SessionBusy(RecordError):
     """Another process holds the session's lock."""
+
+
+class RecordLost(RecordError):
+    """Another process has taken the session over, because this one was not heard of for too long."""
 
 
 class RecordAltered(RecordError):

@@ -36,9 +36,9 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
     sound(plan)
     old = sessions.load(parent)
     async with new_session(environment) as (folder, journal):
-        if (parent / "snapshot").is_dir():
+        if "snapshot" in old.facts:
             # In a thread: copying may take long, and other debates continue meanwhile.
-            await asyncio.to_thread(_copy_snapshot, parent / "snapshot", folder / "snapshot")
+            await asyncio.to_thread(_copy_snapshot, parent, folder)
         topic = redactor_of(old, environment.known_secrets).door(plan.topic).strip()
         files = await files_folder(plan, folder, topic)
         journal.write(opened(plan, folder, topic, old.opened.id, files.alias))
@@ -165,10 +165,14 @@ def parent_of(record: Record, environment: Environment) -> Record | None:
         return None  # deleted since then: what was not copied is asked
 
 
-def _copy_snapshot(source: Path, target: Path) -> None:
+def _copy_snapshot(parent: Path, folder: Path) -> None:
+    source = sessions.snapshot(parent)
+    if not source.is_dir():  # nothing had to be copied
+        return
     try:
-        shutil.copytree(source, target)
+        shutil.copytree(source, folder / sessions.SNAPSHOT)
     except (shutil.Error, OSError) as error:
         raise UsageError(
-            f"the snapshot of session {source.parent.name} could not be copied: {error}", "No model was called."
+            f"the snapshot of session {parent.name} could not be copied: {error}", "No model was called."
         ) from error
+    sessions.keep_files(folder)

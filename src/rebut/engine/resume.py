@@ -22,7 +22,7 @@ from rebut.engine.run import run
 from rebut.engine.runtime import keys_of, runtime_of, view_of
 from rebut.engine.steering import LEFT_FACT
 from rebut.record.events import Amended, Asked, Fact, Failed, Resumed
-from rebut.record.journal import Journal
+from rebut.record.journal import Journal, opened_journal
 from rebut.record.record import Record, seat_of, step_of
 
 
@@ -42,7 +42,7 @@ async def resume(
 async def _resume(
     plan: Plan, environment: Environment, folder: Path, raised: Mapping[str, float] | None, ask_left: bool
 ) -> Outcome:
-    journal = Journal.open(folder, environment.listener)
+    journal = await opened_journal(folder, environment.listener)
     try:
         record = journal.record
         if not record.lines:

@@ -63,9 +63,18 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
     runtime.working_time.start()
     await _take_notes(runtime, steering, folder)  # those that were left while no process ran the debate
     looking = asyncio.ensure_future(take_notes())
+    task, journal = asyncio.current_task(), runtime.journal
+    assert task is not None and journal is not None
+    journal.on_lost = task.cancel  # what is in flight is cancelled with it
     try:
         return await _to_the_end(runtime, plan, debate, lambda: _take_notes(runtime, steering, folder))
+    except asyncio.CancelledError:
+        if journal.lost is None:
+            raise
+        task.uncancel()
+        raise journal.lost from None
     finally:
+        journal.on_lost = None
         looking.cancel()
         runtime.working_time.stop()
         control.under_way.remove(steering)

@@ -26,6 +26,7 @@ from rebut.core.working_time import WorkingTime
 from rebut.domain.ledger import VERSION, Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.engine.steering import Control as Control
+from rebut.record import sessions
 from rebut.record.events import Event, Line
 from rebut.record.reachability import Reachability
 from rebut.record.record import Amount, Record
@@ -294,7 +295,7 @@ def view_of(record: Record, folder: Path, environment: Environment) -> View | No
     from rebut.workspace.tree import View
 
     taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-    return View(taken, folder / "snapshot", redactor_of(record, environment.known_secrets).door)
+    return View(taken, sessions.snapshot(folder), redactor_of(record, environment.known_secrets).door)
 
 
 def _closing(plan: Plan, environment: Environment) -> tuple[Amount, int]:

@@ -30,7 +30,7 @@ from rebut.engine.run import run
 from rebut.engine.runtime import runtime_of
 from rebut.record import sessions
 from rebut.record.events import Fact
-from rebut.record.journal import Journal
+from rebut.record.journal import Journal, opened_journal
 
 if TYPE_CHECKING:
     from rebut.workspace.targets.target import Target
@@ -39,6 +39,20 @@ if TYPE_CHECKING:
 
 async def start(plan: Plan, environment: Environment) -> Outcome:
     """Open a new session and run it."""
+    async with _opened(plan, environment) as (folder, journal, view):
+        runtime = runtime_of(journal.record, plan, environment, journal=journal, view=view)
+        return await run(runtime, plan, environment, folder)
+
+
+async def open_only(plan: Plan, environment: Environment) -> str:
+    """Open a new session and leave it to another process, which resumes it. Returns its id."""
+    async with _opened(plan, environment) as (folder, _, _):
+        return folder.name
+
+
+@asynccontextmanager
+async def _opened(plan: Plan, environment: Environment) -> AsyncIterator[tuple[Path, Journal, View | None]]:
+    """A new session whose opening is on record."""
     sound(plan)
     keys = {"fence": secrets.token_bytes(32), "redaction": plan.redaction or secrets.token_bytes(32)}
     redactor = Redactor(keys["redaction"], environment.known_secrets)
@@ -65,8 +79,7 @@ async def start(plan: Plan, environment: Environment) -> Outcome:
         for name, value in facts.items():
             journal.write(Fact(key=name, cls="input", value=value))
         await journal.sync()
-        runtime = runtime_of(journal.record, plan, environment, journal=journal, view=view)
-        return await run(runtime, plan, environment, folder)
+        yield folder, journal, view
 
 
 @asynccontextmanager
@@ -76,7 +89,7 @@ async def new_session(environment: Environment) -> AsyncIterator[tuple[Path, Jou
         # In a thread, since it waits for the disk: other debates continue meanwhile.
         folder = await asyncio.to_thread(sessions.create, environment.root)
         try:
-            journal = Journal.open(folder, environment.listener)
+            journal = await opened_journal(folder, environment.listener)
         except RecordError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise UsageError(error.message, "No model was called.") from error
@@ -90,18 +103,18 @@ async def _removed_if_refused(folder: Path, journal: Journal) -> AsyncIterator[N
         yield
     except asyncio.CancelledError:
         if "keys" not in journal.record.facts:
-            shutil.rmtree(folder, ignore_errors=True)  # it could not be resumed
+            sessions.discard(folder, journal)  # it could not be resumed
         raise
     except UsageError as refused:
         # Copied answers do not count: the parent of the fork still has them.
         if all(c.answered and c.answered.copied_from for c in journal.record.calls.values()):
-            shutil.rmtree(folder, ignore_errors=True)
+            sessions.discard(folder, journal)
             refused.add_note(f"session {folder.name} was removed: no model was asked")
         raise
     except RecordError as error:
         if "keys" in journal.record.facts:
             raise
-        shutil.rmtree(folder, ignore_errors=True)
+        sessions.discard(folder, journal)
         raise UsageError(error.message, "No model was called. Make room on the disk and start again.") from error
     finally:
         journal.close()
@@ -125,13 +138,15 @@ async def _snapshot(
     from rebut.workspace.snapshot import take
     from rebut.workspace.tree import View
 
-    keep = folder / "snapshot"
+    keep = folder / sessions.SNAPSHOT
     never = (*environment.never, *OWN_OUTPUT)
     taken = await take(plan.workspace, keep, door, include=plan.context, never=never)
     facts["snapshot"] = taken.to_json()
     view = View(taken, keep, door)
     if plan.context:
         facts["context"] = (await gather(view, taken.included, never=never)).to_json()
+    if taken.copies:
+        await asyncio.to_thread(sessions.keep_files, folder)
     return view
 
 

@@ -1,1 +1,1 @@
-"""What is on disk: events, journals, sessions, and which session owns which file."""
+"""What is recorded: events, journals, sessions, in folders or in PostgreSQL; and which session owns which file."""

@@ -52,7 +52,7 @@ def holder(root: Path, folder: Path, purpose: str, shared: Collection[str] = (),
 
 
 def _void(root: Path, folder: Path, id: str, shared: Collection[str], unfinished: bool) -> bool:
-    if not (root / id).is_dir():
+    if not ((root / id).is_dir() or sessions.exists(root / id)):
         return True
     try:
         record = sessions.load(root / id)

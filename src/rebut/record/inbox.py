@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rebut.core import files
+from rebut.record import stores
 
 FOLDER = "inbox"
 REFUSED = ".refused"
@@ -22,6 +23,8 @@ LARGEST = 100_000
 def leave(session: Path, text: str) -> Path:
     """Leave a note. The file is there as a whole or not at all; names sort by time."""
     folder = session / FOLDER
+    if store := stores.of(session.parent):
+        return folder / store.leave_note(session.name, text)
     folder.mkdir(mode=0o700, exist_ok=True)
     path = folder / f"{time.time_ns():020d}-{os.getpid()}"
     files.write(path, text.encode(errors="replace"), 0o600)
@@ -30,6 +33,8 @@ def leave(session: Path, text: str) -> Path:
 
 def waiting(session: Path) -> list[tuple[Path, str]]:
     """The notes that were not taken yet, the oldest first."""
+    if store := stores.of(session.parent):
+        return [(session / FOLDER / number, text) for number, text in store.notes(session.name)]
     try:
         names = os.listdir(session / FOLDER)  # noqa: PTH208  called often, and nearly always for no folder
     except OSError:
@@ -45,14 +50,27 @@ def waiting(session: Path) -> list[tuple[Path, str]]:
 
 def take(path: Path, refused: str = "") -> None:
     """The note is on record, or `refused` says why it is not."""
+    if store := stores.of(path.parent.parent.parent):
+        store.take_note(path.name, refused)
+        return
     if refused:
         with suppress(OSError):
             files.write(path.with_name(path.name + REFUSED), refused.encode(errors="replace"), 0o600)
     path.unlink(missing_ok=True)
 
 
+def withdraw(path: Path) -> None:
+    """Take back a note that was not taken yet."""
+    if store := stores.of(path.parent.parent.parent):
+        store.withdraw_note(path.name)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def answer(path: Path) -> str | None:
     """What became of a note: None while it waits, empty if it is on record, else why it was refused."""
+    if store := stores.of(path.parent.parent.parent):
+        return store.answer(path.name)
     if path.exists():
         return None
     why = path.with_name(path.name + REFUSED)

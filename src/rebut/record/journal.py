@@ -1,6 +1,7 @@
 """The journal: one debate's events on disk, appended durably, each line with the hash of the line before.
 
-The interface is small (`read`, `Journal.open`, `append`), so that a database could implement it. Three rules:
+The interface is small (`read`, `Journal.open`, `append`): a database implements it, too (`record/postgres`), with the
+same lines. Three rules:
 
 * number, hash and write happen without an await in between, so that lines cannot interleave or overtake each other;
 * what arrived together is made durable by one fdatasync, before any of it is passed on;
@@ -22,11 +23,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rebut.core import files
-from rebut.core.errors import RecordAltered, RecordError, RecordNewer, RecordPoisoned, SessionBusy
+from rebut.core.errors import RecordAltered, RecordError, RecordLost, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.core.frozen import frozen
 from rebut.core.process_identity import own_start
 from rebut.core.text import encoded
 from rebut.core.working_time import WorkingTime
+from rebut.record import stores
 from rebut.record.events import SCHEMA, Event, Line, from_json, to_json
 from rebut.record.record import Record
 
@@ -59,11 +61,18 @@ def digest(line: bytes) -> str:
 
 
 def read(folder: Path) -> Read:
-    """Read a journal without the lock. Splits on the newline byte only: U+2028 in a text does not end a line."""
+    """Read a journal without the lock."""
+    if store := stores.of(folder.parent):
+        return parsed(folder.name, b"".join(line + b"\n" for line in store.lines(folder.name)))
     try:
         data = files.read(folder / NAME)
     except OSError as error:
         raise RecordError(f"{folder.name}: the journal cannot be read ({error.strerror})") from error
+    return parsed(folder.name, data)
+
+
+def parsed(name: str, data: bytes) -> Read:
+    """The content of a journal. Splits on the newline byte only: U+2028 in a text does not end a line."""
     lines: list[Line] = []
     prev, start = "", 0
     while (end := data.find(b"\n", start)) >= 0:
@@ -73,25 +82,23 @@ def read(folder: Path) -> Read:
             found = json.loads(raw.decode())  # from bytes, it would first guess their encoding
             if not lines and found.get("schema", SCHEMA) > SCHEMA:
                 raise RecordNewer(
-                    f"{folder.name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
+                    f"{name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
                     "Update rebut to read this session.",
                 )
             line, follows = Line(found["seq"], found["at"], from_json(found), _whole(found.get("ran"))), found["prev"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if end == len(data) - 1 and lines and not isinstance(found, dict):
                 break  # the last line is garbage: a block that was never flushed
-            raise RecordAltered(
-                f"{folder.name}: line {len(lines) + 1} of the journal is not an event", OTHER_HANDS
-            ) from error
+            raise RecordAltered(f"{name}: line {len(lines) + 1} of the journal is not an event", OTHER_HANDS) from error
         if follows != prev or line.seq != len(lines) + 1:
             raise RecordAltered(
-                f"{folder.name}: line {len(lines) + 1} of the journal does not follow from the line before it",
+                f"{name}: line {len(lines) + 1} of the journal does not follow from the line before it",
                 OTHER_HANDS,
             )
         lines.append(line)
         prev, start = digest(raw), end + 1
     if lines and lines[0].event.kind != "opened":
-        raise RecordAltered(f"{folder.name}: the journal does not begin with its opening", OTHER_HANDS)
+        raise RecordAltered(f"{name}: the journal does not begin with its opening", OTHER_HANDS)
     return Read(lines, start, data[start:], prev)
 
 
@@ -131,6 +138,9 @@ class Tail:
 
     def _added(self) -> tuple[int, list[bytes]]:
         """The size of the file, and its whole lines after those that were taken."""
+        if store := stores.of(self._folder.parent):
+            added = store.lines(self._folder.name, self._seq)
+            return self._at + sum(map(len, added)), added
         try:
             with (self._folder / NAME).open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
@@ -192,17 +202,32 @@ def take_lock(folder: Path) -> int:
     return lock
 
 
+async def opened_journal(folder: Path, listener: Callable[[Line], None] | None = None) -> Journal:
+    """`Journal.open`. A database is asked in a thread: it may take long, and other debates continue meanwhile."""
+    if stores.of(folder.parent) is None:
+        return Journal.open(folder, listener)
+    import asyncio
+
+    return await asyncio.to_thread(Journal.open, folder, listener)
+
+
 class Journal:
     """Writes a journal. Holds the session's lock from `open` to `close`."""
 
     _open: ClassVar[int] = 0
     """How many are open in this process: a sync in the event loop delays one debate little, and many of them a lot."""
 
-    def __init__(self, folder: Path, lock: int, fd: int, found: Read, listener: Callable[[Line], None] | None) -> None:
+    def __init__(
+        self, folder: Path, found: Read, listener: Callable[[Line], None] | None, lock: int = -1, fd: int = -1
+    ) -> None:
         self.folder = folder
         self.record = Record(found.lines)
         self.torn = len(found.torn)
         self.working_time = WorkingTime()
+        self.lost: RecordLost | None = None
+        """Another process has taken the session over. A lock on a file cannot be lost."""
+        self.on_lost: Callable[[], object] | None = None
+        """Called in the event loop when that happens."""
         self._lock, self._fd = lock, fd
         self._seq, self._prev, self._good = len(found.lines), found.last_hash, found.good
         self._synced = found.good
@@ -210,12 +235,13 @@ class Journal:
         self._poison = ""
         self._quick = False
         """The last sync took so little time that going to a thread and back would take longer."""
-        Journal._open += 1
         self._listener = listener
 
     @classmethod
     def open(cls, folder: Path, listener: Callable[[Line], None] | None = None) -> Journal:
         """Lock the session and open its journal, new or not. A torn tail is moved to another file, never deleted."""
+        if store := stores.of(folder.parent):
+            return store.open(folder, listener)
         lock = take_lock(folder)
         fd = -1
         try:
@@ -236,7 +262,8 @@ class Journal:
             raise RecordError(
                 f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
             ) from error
-        return cls(folder, lock, fd, found, listener)
+        Journal._open += 1
+        return cls(folder, found, listener, lock, fd)
 
     def write(self, event: Event) -> None:
         """Write an event to the file. It is durable only after the next `sync`."""

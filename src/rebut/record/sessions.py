@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rebut.core import files
@@ -13,11 +13,12 @@ from rebut.core.errors import RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.process_identity import is_zombie, started
-from rebut.record import journal
+from rebut.record import journal, stores
 from rebut.record.events import Opened, from_json
 from rebut.record.record import Record
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+SNAPSHOT = "snapshot"
 
 
 @frozen
@@ -31,12 +32,13 @@ class FoundSession:
 
 
 def home(env: Mapping[str, str] | None = None) -> Path:
-    """The folder with all sessions: `REBUT_HOME`, else the user's state folder."""
+    """The folder with all sessions: `REBUT_HOME`, else the user's state folder. `REBUT_HOME` may name a database."""
     env = os.environ if env is None else env
-    if moved := env.get("REBUT_HOME"):
+    if (moved := env.get("REBUT_HOME")) and not stores.is_database(moved):
         return _owned(Path(moved).expanduser()) / "sessions"
     state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
-    return Path(state) / "rebut" / "sessions"
+    own = Path(state) / "rebut"
+    return stores.database_root(moved, own) if moved else own / "sessions"
 
 
 def _owned(folder: Path) -> Path:
@@ -54,10 +56,16 @@ def create(root: Path) -> Path:
     """Claim a new session folder by exclusive mkdir, so that two processes never share one."""
     import secrets
 
+    store = stores.of(root)
     try:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
             folder = root / "".join(secrets.choice(ALPHABET) for _ in range(8))
+            if store:
+                if store.create(folder.name):
+                    folder.mkdir(mode=0o700, exist_ok=True)
+                    return folder
+                continue
             try:
                 folder.mkdir(mode=0o700)
             except FileExistsError:
@@ -86,11 +94,20 @@ FIRST_BYTES = 65_536
 
 def first_event(folder: Path) -> FoundSession | None:
     """Read only the first line: fast enough for a listing of thousands."""
+    if store := stores.of(folder.parent):
+        return next((_found(folder, line) for line in store.lines(folder.name)[:1]), None)
     try:
-        data = json.loads(_first_line(os.path.join(folder, journal.NAME)))  # noqa: PTH118  pathlib takes twice as long
+        return _found(folder, _first_line(os.path.join(folder, journal.NAME)))  # noqa: PTH118  pathlib takes twice as long
+    except OSError:
+        return None
+
+
+def _found(folder: Path, line: bytes) -> FoundSession | None:
+    try:
+        data = json.loads(line)
         opened = from_json(data)
         return FoundSession(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
@@ -102,6 +119,9 @@ def _first_line(path: str) -> bytes:
 
 def sessions(root: Path) -> list[FoundSession]:
     """All sessions, newest first."""
+    if store := stores.of(root):
+        listed = (_found(root / id, line) for id, line in store.openings())
+        return sorted((f for f in listed if f), key=lambda f: (f.at, f.id), reverse=True)
     if not root.is_dir():
         return []
     found = (first_event(root / name) for name in os.listdir(root) if not name.startswith("."))  # noqa: PTH208
@@ -124,7 +144,7 @@ def of_workspace(root: Path, folder: Path) -> Iterator[FoundSession]:
 def find(root: Path, name: str, workspace: Path | None = None) -> Path:
     """The folder of the session called `name`: an id, a unique prefix of one, a slug, an alias, or `last`."""
     exact = root / name
-    if re.fullmatch(r"[a-z2-7]{8}", name) and (exact / journal.NAME).is_file():
+    if re.fullmatch(r"[a-z2-7]{8}", name) and exists(exact):
         return exact
     if name == "last":
         here = workspace or Path.cwd()
@@ -141,6 +161,13 @@ def find(root: Path, name: str, workspace: Path | None = None) -> Path:
         raise UnknownSession(f"no session is called {name!r}", "`rebut list` shows those of this folder.")
     shown = ", ".join(f.id for f in matches[:6])
     raise UnknownSession(f"{len(matches)} sessions match {name!r}: {shown}", "Give more letters of the id.")
+
+
+def exists(folder: Path) -> bool:
+    """Whether there is a session of this name."""
+    if store := stores.of(folder.parent):
+        return store.exists(folder.name)
+    return (folder / journal.NAME).is_file()
 
 
 def load(folder: Path) -> Record:
@@ -164,6 +191,10 @@ def delete(folder: Path) -> None:
         raise UsageError(
             f"{folder} is a link to {where}, not a session", "Nothing was deleted. Remove the link by hand."
         )
+    if store := stores.of(folder.parent):
+        store.delete(folder.name)
+        shutil.rmtree(folder, ignore_errors=True)
+        return
     lock = journal.take_lock(folder)
     gone = folder.with_name(f".deleted-{folder.name}-{secrets.token_hex(4)}")
     try:
@@ -175,11 +206,43 @@ def delete(folder: Path) -> None:
         os.close(lock)
 
 
+def discard(folder: Path, record: journal.Journal) -> None:
+    """Remove a new session that this process has open, and in which no model was asked."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    if store := stores.of(folder.parent):
+        record.close()
+        store.delete(folder.name)
+
+
+def keep_files(folder: Path) -> None:
+    """Store the snapshot where the session's journal is. In a folder it already is there."""
+    if store := stores.of(folder.parent):
+        store.keep(folder.name, folder / SNAPSHOT)
+
+
+def snapshot(folder: Path) -> Path:
+    """The folder with the snapshot of a session. From a database its files are fetched first."""
+    if store := stores.of(folder.parent):
+        store.fetch(folder.name, folder / SNAPSHOT)
+    return folder / SNAPSHOT
+
+
+def without_copy(folder: Path, names: Iterable[str]) -> list[str]:
+    """The names among these under which the snapshot of a session has no file."""
+    if store := stores.of(folder.parent):
+        return store.missing(folder.name, names)
+    return [name for name in names if not (folder / SNAPSHOT / name).exists()]
+
+
 def running(folder: Path) -> str:
-    """The number of the process that works on a session; empty for none.
+    """The number of the process that works on a session, with its machine if that is not known; empty for none.
 
     Read from the lock file, since trying the lock, even shared, could block a process that is about to take it.
     """
+    if store := stores.of(folder.parent):
+        return store.running(folder.name)
     try:
         pid, _, since = files.read(folder / "lock", 200).decode(errors="replace").partition(" ")
     except OSError:
@@ -191,10 +254,12 @@ def running(folder: Path) -> str:
 
 def short(root: Path, id: str) -> str:
     """The shortest prefix of an id, four letters or more, that no other session begins with."""
+    store = stores.of(root)
     try:
-        others = [entry.name for entry in root.iterdir() if entry.name != id]
+        names = store.ids(id[:4]) if store else [entry.name for entry in root.iterdir()]
     except OSError:
-        others = []
+        names = []
+    others = [name for name in names if name != id]
     for n in range(4, len(id)):
         if not any(other.startswith(id[:n]) for other in others):
             return id[:n]

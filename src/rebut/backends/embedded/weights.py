@@ -67,9 +67,9 @@ def has_runner() -> bool:
 
 
 def folder(env: Mapping[str, str] | None = None) -> Path:
-    """The folder of the model files: in `REBUT_HOME`, else in the user's data folder."""
+    """The folder of the model files: in `REBUT_HOME` if that is a folder, else in the user's data folder."""
     env = os.environ if env is None else env
-    if moved := env.get("REBUT_HOME"):
+    if (moved := env.get("REBUT_HOME")) and "://" not in moved:
         return Path(moved).expanduser() / "models"
     import platformdirs
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rebut.cli.commands.batch_queue import ON, upgrade_command, work_command
 from rebut.cli.options import PATH, json_flag
 
 if TYPE_CHECKING:
@@ -18,9 +19,25 @@ MOST_SHOWN = 20
 AT_ONCE = 20
 
 
-@click.command("batch")
+PARTS = {"work": work_command, "upgrade": upgrade_command}
+"""The first word of a batch's own commands. A file of that name is written ./work."""
+
+
+class BatchCommand(click.Command):
+    """`rebut batch FILE`, or one of its parts."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args and args[0] in PARTS:
+            return PARTS[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command("batch", cls=BatchCommand)
 @click.argument("file", type=PATH)
-@click.option("--out", type=PATH, required=True, metavar="FILE", help="Where the results go, one line per debate.")
+@click.option("--out", type=PATH, metavar="FILE", help="Where the results go, one line per debate.")
+@ON
 @click.option("--at-once", type=click.IntRange(1, 10_000), default=AT_ONCE, metavar="N", help="Debates at once. [20]")
 @click.option("--processes", type=click.IntRange(1, 64), default=1, metavar="K", help="Processes that share them. [1]")
 @click.option("--skip-bad", is_flag=True, help="Run the other lines if some cannot be run.")
@@ -30,7 +47,15 @@ AT_ONCE = 20
 @click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")
 @json_flag
 def batch_command(
-    file: str, out: str, at_once: int, processes: int, skip_bad: bool, quiet: bool, as_json: bool, **limits: Any
+    file: str,
+    out: str | None,
+    on: str | None,
+    at_once: int,
+    processes: int,
+    skip_bad: bool,
+    quiet: bool,
+    as_json: bool,
+    **limits: Any,
 ) -> int:
     """Run many debates. FILE has one debate per line, as JSON:
 
@@ -41,8 +66,13 @@ def batch_command(
 
     Every line is checked before a model is called. The same command again does only what is missing: debates that were
     interrupted or failed are resumed, and recorded answers are not asked again.
+
+    With --on, the debates are enqueued in a database, and workers on any number of machines run them: `rebut batch
+    work --on URL`. With --out, the command then waits and writes the results. `rebut batch upgrade --on URL` creates
+    the tables.
     """
     import asyncio
+    import os
     import sys
     from pathlib import Path
 
@@ -60,22 +90,47 @@ def batch_command(
     given = {name: value for name, value in limits.items() if value is not None}
     for name, value in given.items():
         within(name, value)
-    setup = Setup()
+    if on:
+        from rebut.batch.queue import Elsewhere, Queue
+        from rebut.cli.commands.batch_queue import enqueue, in_queue, need_few_options
+
+        need_few_options(given, processes)
+        setup = Setup(env={**os.environ, "REBUT_HOME": on})
+    elif not out:
+        raise UsageError("`rebut batch` needs --out FILE", "Say where the results go, or enqueue with --on URL.")
+    else:
+        setup = Setup()
     lines, bad = read(Path(file))
-    before = ended(Path(out))  # what they need may be gone by now, and they need nothing
+    before = ended(Path(out)) if out else set()  # what they need may be gone by now, and they need nothing
+    if on:
+        queue = Queue(on)
+        before |= {*queue.known(lines)}
     bad += asyncio.run(refused([line for line in lines if line.hash not in before], setup, given))
     if (bad and not skip_bad) or not lines:
         raise UsageError(*_named(file, bad))
     wrong = {one.number for one in bad}
     if bad and not quiet:
         say(folded(f"  {_named(file, bad)[0]}", sys.stderr), sys.stderr)
+    lines = [line for line in lines if line.number not in wrong]
+    if on:
+        added = enqueue(queue, setup, Path(file).name, lines, at_once)
+        if out is None or not as_json:
+            say_json(added) if as_json else say(in_queue(added, on, out))
+        if out is None:
+            return 0
+        at_once = len(lines)
+    assert out is not None
     results = Results(Path(out))
     try:
-        batch = Batch([line for line in lines if line.number not in wrong], results, at_once)
+        batch = Batch(lines, results, at_once)
         account = Account(Limits(**given)) if given else None
         if account:
             batch.count_earlier(account, setup)
-        worker = Here(setup, results, account) if processes == 1 else Processes(processes, results, account)
+        worker: Worker
+        if on:
+            worker, batch.state = Elsewhere(queue), "waiting or running"
+        else:
+            worker = Here(setup, results, account) if processes == 1 else Processes(processes, results, account)
         stopped = asyncio.run(_run(batch, worker, account, quiet or as_json))
     finally:
         results.close()
@@ -129,7 +184,7 @@ async def _run(batch: Batch, worker: Worker, account: Account | None, quiet: boo
             task.cancel()
             return
         batch.drain()
-        progress.note("stopping: no new calls; those in flight finish. Ctrl-C again drops them")
+        progress.note(worker.stopping)
         if number != signal.SIGINT:
             loop.call_later(DRAIN, task.cancel)
 

@@ -153,5 +153,7 @@ def _changed(record: Record) -> list[str]:
 def _missing(record: Record, folder: Path) -> list[str]:
     fact = record.facts.get("snapshot")
     copies = fact.value.get("copies") if fact and isinstance(fact.value, dict) else None
-    names = copies.items() if isinstance(copies, dict) else ()
-    return [path for path, name in names if not (folder / "snapshot" / str(name)).exists()]
+    from rebut.record import sessions
+
+    names = {str(name): path for path, name in copies.items()} if isinstance(copies, dict) else {}
+    return [names[name] for name in sessions.without_copy(folder, names)]

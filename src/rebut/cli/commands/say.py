@@ -49,7 +49,7 @@ def say_command(id: str, text: str, as_json: bool) -> int:
         raise UsageError(became)
     record = sessions.load(folder)
     if became is None and record.closed:
-        path.unlink(missing_ok=True)
+        inbox.withdraw(path)
         raise closed
     late = record.closed is not None and any(one.text == note for one in user_notes.unheard(record))
     if late:

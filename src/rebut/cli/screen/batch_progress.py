@@ -39,7 +39,7 @@ class BatchProgress:
         rows = batch.rows()
         failed = sum(bool(row.failure) for row in rows)
         usd = sum(row.usd or 0.0 for row in rows)
-        parts = [f"{len(rows)} of {len(batch.lines)} done", f"{batch.running} running"]
+        parts = [f"{len(rows)} of {len(batch.lines)} done", f"{batch.running} {batch.state}"]
         parts += [f"{failed} failed"] if failed else []
         parts += [f"${usd:.2f}"]
         took = time.monotonic() - self._began

@@ -1,0 +1,201 @@
+"""The queue of a database: debates are opened and enqueued by one process, and worked on by others.
+
+A debate's session is opened by the process that enqueues it, with its seats, settings, limits and snapshot on record. A
+worker resumes it. Procrastinate hands out the work; which process may write a journal is decided by the session's
+lease alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from rebut.batch.lines import BatchLine
+from rebut.batch.results import ResultRow
+from rebut.core.errors import RebutError, UsageError
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json
+from rebut.record import stores
+
+if TYPE_CHECKING:
+    from rebut.record.postgres.migrations import Migration
+
+QUEUE = "rebut"
+TASK = "rebut.debate"
+LIVE = f"""select args ->> 'line_hash' from procrastinate_jobs
+            where task_name = '{TASK}' and status in ('todo', 'doing')"""
+
+
+def need_procrastinate() -> None:
+    stores.need_psycopg()
+    try:
+        import procrastinate  # noqa: F401
+    except ImportError:
+        raise UsageError("a queue needs procrastinate, which is not installed", stores.EXTRA) from None
+
+
+def migrations() -> list[Migration]:
+    """All migrations: those of rebut's tables and those of the queue's."""
+    from rebut.record.postgres.migrations import known
+
+    return [*known(), *_of_queue()]
+
+
+def _of_queue() -> list[Migration]:
+    """The tables of Procrastinate. New ones are made at once; the migrations that lead to them are then done, too."""
+    from pathlib import Path
+
+    from procrastinate.schema import SchemaManager
+
+    from rebut.record.postgres.migrations import Migration
+
+    steps = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+    return [Migration("procrastinate", step.stem, step.read_text(encoding="utf-8")) for step in steps]
+
+
+def as_new(wanted: Sequence[Migration], done: Iterable[tuple[str, str]]) -> list[Migration]:
+    """The migrations to run in a database. One that has no queue yet gets its tables at once."""
+    from rebut.record.postgres.migrations import OURS, Migration
+
+    if any(part != OURS for part, _ in done):
+        return list(wanted)
+    from procrastinate.schema import SchemaManager
+
+    ours = [one for one in wanted if one.part == OURS]
+    rest = [Migration(one.part, one.name, "") for one in wanted if one.part != OURS]
+    return [*ours, Migration("procrastinate", "schema", SchemaManager.get_schema()), *rest]
+
+
+@frozen
+class Job:
+    """What a worker needs to know of a line."""
+
+    line_hash: str
+    number: int
+    name: str | int
+    protocol: str
+    session: str
+    workspace: str
+
+    def to_json(self) -> dict[str, Json]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+class Queue:
+    """The lines of batches in a database."""
+
+    def __init__(self, url: str) -> None:
+        need_procrastinate()
+        from rebut.record.postgres.connection import DatabaseConnection
+
+        self.url = url
+        self._connection = DatabaseConnection(url)
+
+    def known(self, lines: Sequence[BatchLine]) -> dict[str, ResultRow | None]:
+        """The lines that are in the database already, by their hashes, each with its row if it has ended."""
+        sql = "select hash, outcome::text from rebut_line where hash = any(%s)"
+        rows = self._connection.query(sql, [line.hash for line in lines])
+        return {hash: ResultRow.from_json(json.loads(row)) if row else None for hash, row in rows}
+
+    def add(self, batch: str, opened: Sequence[tuple[BatchLine, str, str]]) -> None:
+        """Add lines whose sessions were opened (session, workspace), and enqueue them."""
+        self._connection.send(
+            """insert into rebut_line (hash, batch, number, name, session) values (%s, %s, %s, %s::jsonb, %s)
+               on conflict do nothing""",
+            [(line.hash, batch, line.number, json.dumps(line.id), session) for line, session, _ in opened],
+        )
+        self._defer([_job(line, session, workspace) for line, session, workspace in opened])
+
+    def again(self, lines: Sequence[BatchLine], workspace: str) -> int:
+        """Enqueue lines of the database that failed, or that the queue has lost. Returns how many."""
+        by_hash = {line.hash: line for line in lines}
+        live = {hash for (hash,) in self._connection.query(LIVE)}
+        sql = "select hash, session from rebut_line where hash = any(%s) and (outcome is null or outcome ? 'failure')"
+        found = [(hash, session) for hash, session in self._connection.query(sql, list(by_hash)) if hash not in live]
+        if found:
+            reset = "update rebut_line set outcome = null, ended = null where hash = any(%s) and outcome ? 'failure'"
+            self._connection.query(reset, [hash for hash, _ in found])
+            self._defer([_job(by_hash[hash], session, workspace) for hash, session in found])
+        return len(found)
+
+    def _defer(self, jobs: Sequence[Job]) -> None:
+        import procrastinate
+
+        app = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self.url))
+        with app.open():
+            for n in range(0, len(jobs), 1000):
+                app.configure_task(TASK, queue=QUEUE).batch_defer(*(job.to_json() for job in jobs[n : n + 1000]))
+
+    def ended(self, job_hash: str, row: ResultRow) -> None:
+        """Store how a line ended."""
+        made = json.dumps(row.to_json())
+        self._connection.query("select rebut_end_line(%s, %s::jsonb)", job_hash, made)
+
+    def new_rows(self, hashes: Sequence[str]) -> list[ResultRow]:
+        """The rows of these lines that have ended."""
+        sql = "select outcome::text from rebut_line where hash = any(%s) and outcome is not null order by ended"
+        return [ResultRow.from_json(json.loads(row)) for (row,) in self._connection.query(sql, list(hashes))]
+
+    def counts(self) -> Mapping[str, int]:
+        """How many lines wait, run and have ended, in the whole database."""
+        [(waiting, running)] = self._connection.query(
+            f"""select count(*) filter (where status = 'todo'), count(*) filter (where status = 'doing')
+                 from procrastinate_jobs where task_name = '{TASK}'"""
+        )
+        [(ended, failed)] = self._connection.query(
+            "select count(*), count(*) filter (where outcome ? 'failure') from rebut_line where outcome is not null"
+        )
+        return {"waiting": waiting, "running": running, "ended": ended - failed, "failed": failed}
+
+
+LOOK = 1.0
+"""Seconds between two looks for results."""
+
+
+class Elsewhere:
+    """Debates that workers run: waits for their rows."""
+
+    stopping = "the workers go on; the same command waits again and writes what has ended by then"
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._waiting: dict[str, asyncio.Future[ResultRow | None]] = {}
+        self._looking: asyncio.Future[None] | None = None
+
+    async def hold(self, line: BatchLine, session: str) -> ResultRow | None:
+        row: asyncio.Future[ResultRow | None] = asyncio.get_running_loop().create_future()
+        self._waiting[line.hash] = row
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.ensure_future(self._look())
+        return await row
+
+    async def _look(self) -> None:
+        try:
+            while True:
+                await asyncio.sleep(LOOK)
+                for row in await asyncio.to_thread(self._queue.new_rows, list(self._waiting)):
+                    self._end(row.line_hash, row)
+        except RebutError as error:
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_exception(error)
+
+    def _end(self, line_hash: str, row: ResultRow | None) -> None:
+        waiting = self._waiting.pop(line_hash, None)
+        if waiting and not waiting.done():
+            waiting.set_result(row)
+
+    def drain(self) -> None:
+        for line_hash in list(self._waiting):
+            self._end(line_hash, None)
+
+    async def close(self) -> None:
+        if self._looking:
+            self._looking.cancel()
+
+
+def _job(line: BatchLine, session: str, workspace: str) -> Job:
+    return Job(line.hash, line.number, line.id, line.fields.protocol, session, workspace)

@@ -1,0 +1,71 @@
+"""Which sessions of a queue this machine can continue: by their versions, their protocol and their repository."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+from rebut import __version__
+from rebut.api import Setup
+from rebut.core.errors import RecordNewer, UsageError
+from rebut.engine.protocol import load
+from rebut.record import sessions
+from rebut.record.record import Record
+from rebut.workspace.git import Git, GitFailed
+
+LARGEST = 1_000_000
+"""Bytes of a commit."""
+
+
+async def why_not(setup: Setup, session: str) -> str:
+    """Why a session must be left to another worker; empty if it can be continued here."""
+    try:
+        record = await asyncio.to_thread(sessions.load, setup.environment.root / session)
+    except RecordNewer as error:
+        return error.message
+    return _version(record) or _protocol(record) or await _repository(record)
+
+
+def _version(record: Record) -> str:
+    was = record.opened.rebut
+    if _numbers(was) > _numbers(__version__):
+        return f"it was started by rebut {was}, which is later than this one ({__version__})"
+    return ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def _protocol(record: Record) -> str:
+    """An earlier version of a protocol is continued with what is on record; a later one cannot be."""
+    was = record.opened
+    try:
+        here = load(was.source or was.protocol)
+    except UsageError as error:
+        return f"its protocol {was.protocol} is not on this machine: {error.message}"
+    (then, then_text), (now, now_text) = (one.partition("+")[::2] for one in (was.protocol_version, here.version))
+    if _numbers(then) > _numbers(now) or then_text != now_text:  # the text of a file is a part of its version
+        return f"its protocol {was.protocol} has version {was.protocol_version}, here it has {here.version}"
+    return ""
+
+
+async def _repository(record: Record) -> str:
+    """Files that were not changed are read from the repository's commit, which must be on this machine."""
+    fact = record.facts.get("snapshot")
+    taken: Any = fact.value if fact else None
+    if not isinstance(taken, dict) or taken.get("kind") != "git" or not taken.get("head"):
+        return ""
+    head, root = str(taken["head"]), str(taken["root"])
+    git = await Git.open(Path(root))
+    if git is None:
+        return f"its repository {root} is not on this machine"
+    try:
+        found = await git.object(f"{head}^{{commit}}", LARGEST)
+    except GitFailed as error:
+        return f"its repository {root} cannot be read: {error}"
+    finally:
+        await git.close()
+    return "" if isinstance(found, bytes) else f"its commit {head[:12]} is not in {root} on this machine"

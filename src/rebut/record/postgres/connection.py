@@ -1,0 +1,129 @@
+"""A connection to the database: opened when it is needed, opened again when it was lost, its errors as rebut's own."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+
+from rebut.core.errors import RebutError, RecordError, UsageError
+from rebut.record.stores import shown
+
+TIMEOUT = 5
+"""Seconds to wait for a connection."""
+OPTIONS = {
+    "connect_timeout": TIMEOUT,
+    "application_name": "rebut",
+    # A peer that vanished is noticed within about 10 seconds.
+    **{"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000},
+}
+Lost = psycopg.OperationalError
+"""The connection is gone, or the server is."""
+
+
+def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+    """A new connection, each statement a transaction of its own."""
+    return psycopg.connect(url, autocommit=True, **OPTIONS)
+
+
+@contextmanager
+def reached(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+    """A connection for one command. Errors are those of a user who gave the address."""
+    try:
+        with connect(url) as connection:
+            yield connection
+    except psycopg.ProgrammingError as error:
+        raise UsageError(f"the database {shown(url)} refused a statement: {said(error)}", WRITE) from error
+    except psycopg.Error as error:
+        raise UsageError(f"the database {shown(url)} cannot be reached: {said(error)}", REACH) from error
+
+
+class DatabaseConnection:
+    """One connection, for any thread, one statement at a time."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._held: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._process = 0
+        self._lock = threading.Lock()
+        self._reached = False
+
+    def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a statement that may be repeated: it is, once, if the connection turns out to be lost."""
+        with self._lock:
+            for last in (False, True):
+                try:
+                    found = self._open().execute(sql, values, binary=True)
+                    return found.fetchall() if found.description else []
+                except Lost as error:
+                    self._drop()
+                    if last:
+                        raise self._away(error) from error
+                except psycopg.Error as error:
+                    raise self._refused(error) from error
+            raise AssertionError
+
+    def send(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute one statement for each row."""
+        with self._lock:
+            try:
+                with self._open().transaction(), self._open().cursor() as cursor:
+                    cursor.executemany(sql, rows)
+            except Lost as error:
+                self._drop()
+                raise self._away(error) from error
+            except psycopg.Error as error:
+                raise self._refused(error) from error
+
+    def _open(self) -> psycopg.Connection[tuple[Any, ...]]:
+        if self._held is not None and self._process != os.getpid():
+            self._held = None  # it belongs to the process that this one was forked from
+        if self._held is None or self._held.closed:
+            try:
+                self._held = connect(self.url)
+            except psycopg.ProgrammingError as error:  # the address cannot be read
+                raise UsageError(f"{shown(self.url)} is not an address of a database: {said(error)}", WRITE) from error
+            self._process = os.getpid()
+            if not self._reached:
+                from rebut.record.postgres.migrations import check
+
+                check(self._held, self.url)
+            self._reached = True
+        return self._held
+
+    def _drop(self) -> None:
+        if self._held is not None:
+            self._held.close()
+        self._held = None
+
+    def _away(self, error: psycopg.Error) -> RebutError:
+        if not self._reached:
+            return UsageError(
+                f"the database {shown(self.url)} cannot be reached: {said(error)}",
+                REACH,
+            )
+        return RecordError(
+            f"the database {shown(self.url)} does not answer: {said(error)}",
+            "What is on record is safe. Try again when it is back.",
+        )
+
+    def _refused(self, error: psycopg.Error) -> RecordError:
+        return RecordError(f"the database {shown(self.url)} refused a statement: {said(error)}", "Nothing was changed.")
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+
+REACH = "Check that it runs and that the address is right. No model was called."
+WRITE = "Write postgresql://USER@HOST:5432/NAME."
+
+
+def said(error: psycopg.Error) -> str:
+    """The first line of an error of the database."""
+    words = str(error).strip().splitlines() or [type(error).__name__]
+    return words[0].rpartition("failed: ")[2].removeprefix("FATAL:").strip()

@@ -1,0 +1,82 @@
+"""The tables and their versions. A migration is a file of SQL beside this one; only `rebut batch upgrade` runs it."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from rebut import __version__
+from rebut.core.errors import UsageError
+from rebut.core.frozen import frozen
+from rebut.record.stores import shown
+
+LOCK = 0x7265627574
+"""The number of the advisory lock under which tables are changed."""
+OURS = "rebut"
+TABLE = """
+create table if not exists rebut_migration (
+  part text not null, name text not null, at timestamptz not null default now(), by text not null,
+  primary key (part, name)
+)"""
+
+
+@frozen
+class Migration:
+    """One change of the tables."""
+
+    part: str
+    """Whose tables: those of rebut, or those of the queue."""
+    name: str
+    statements: str
+
+
+def known() -> list[Migration]:
+    """The migrations of this version, the first one first."""
+    found = [one for one in files(__name__).iterdir() if one.name.endswith(".sql")]
+    return [
+        Migration(OURS, one.name.removesuffix(".sql"), one.read_text(encoding="utf-8"))
+        for one in sorted(found, key=lambda one: one.name)
+    ]
+
+
+def done(connection: psycopg.Connection[tuple[Any, ...]]) -> set[tuple[str, str]]:
+    """What was run in a database: part and name."""
+    there = connection.execute("select to_regclass('rebut_migration') is not null").fetchone()
+    if not there or not there[0]:
+        return set()
+    return {(part, name) for part, name in connection.execute("select part, name from rebut_migration").fetchall()}
+
+
+def check(connection: psycopg.Connection[tuple[Any, ...]], url: str) -> None:
+    """Refuse a database whose tables are not those of this version."""
+    there, needed = {name for part, name in done(connection) if part == OURS}, {one.name for one in known()}
+    upgrade = f"rebut batch upgrade --on {shown(url)}"
+    if not there:
+        raise UsageError(f"the database {shown(url)} has no tables of rebut yet", f"Run `{upgrade}` once.")
+    if needed - there:
+        raise UsageError(
+            f"the tables in {shown(url)} are older than this rebut ({__version__}) needs", f"Run `{upgrade}`."
+        )
+    if there - needed:
+        raise UsageError(
+            f"the tables in {shown(url)} were made by a later rebut than this one ({__version__})", "Update rebut here."
+        )
+
+
+def upgrade(connection: psycopg.Connection[tuple[Any, ...]], wanted: list[Migration]) -> list[Migration]:
+    """Run those that were not run yet, all of them or none. Returns these."""
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
+        connection.execute(TABLE)
+        there = done(connection)
+        new = [one for one in wanted if (one.part, one.name) not in there]
+        for one in new:
+            if one.statements:
+                connection.execute(sql.SQL(one.statements))
+            connection.execute(
+                "insert into rebut_migration (part, name, by) values (%s, %s, %s)", (one.part, one.name, __version__)
+            )
+    return new

@@ -1,0 +1,142 @@
+"""The sessions of a database."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from rebut.core import files
+from rebut.core.errors import RecordError, SessionBusy
+from rebut.record.events import Line
+from rebut.record.journal import Journal, parsed
+from rebut.record.postgres.connection import DatabaseConnection
+from rebut.record.postgres.journal import DatabaseJournal
+from rebut.record.postgres.writer import LEASE, Writer
+
+FILES_AT_ONCE = 100
+"""Files that one statement asks for."""
+
+
+class DatabaseStore:
+    """Reads over a connection of its own, writes through the writer. It connects when it is first used."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.connection = DatabaseConnection(url)
+        self.writer = Writer(url)
+        self._journals: WeakValueDictionary[str, DatabaseJournal] = WeakValueDictionary()
+
+    # Sessions. --------------------------------------------------------------------------------------------------------
+
+    def create(self, id: str) -> bool:
+        sql = "insert into rebut_session (id) values (%s) on conflict do nothing returning id"
+        return bool(self.connection.query(sql, id))
+
+    def exists(self, id: str) -> bool:
+        return bool(self.connection.query("select 1 from rebut_session where id = %s", id))
+
+    def ids(self, prefix: str) -> list[str]:
+        return [id for (id,) in self.connection.query("select id from rebut_session where starts_with(id, %s)", prefix)]
+
+    def openings(self) -> Iterable[tuple[str, bytes]]:
+        found = self.connection.query("select session, line from rebut_event where seq = 1")
+        return [(id, bytes(line)) for id, line in found]
+
+    def lines(self, id: str, after: int = 0) -> list[bytes]:
+        sql = "select line from rebut_event where session = %s and seq > %s order by seq"
+        found = [bytes(line) for (line,) in self.connection.query(sql, id, after)]
+        if not found and not after and not self.exists(id):
+            raise RecordError(f"{id}: there is no such session in the database")
+        return found
+
+    def open(self, folder: Path, listener: Callable[[Line], None] | None) -> Journal:
+        id = folder.name
+        epoch = self._take(id)
+        files.private_folder(folder)
+        found = parsed(id, b"".join(line + b"\n" for line in self.lines(id)))
+        journal = DatabaseJournal(folder, epoch, found, self.writer, listener)
+        self._journals[id] = journal
+        return journal
+
+    def _take(self, id: str) -> int:
+        who = f"{socket.gethostname()}:{os.getpid()}"
+        found = self.connection.query("select taken, holder, remaining from rebut_take(%s, %s, %s)", id, who, LEASE)
+        if not found:
+            raise RecordError(f"{id}: there is no such session in the database")
+        [(epoch, holder, remaining)] = found
+        if epoch is None:
+            raise SessionBusy(
+                f"session {id} is being run by another process ({holder})",
+                f"Watch it with `rebut show {id}`. If that process has died, the session is free in {remaining:.0f} s.",
+            )
+        return int(epoch)
+
+    def running(self, id: str) -> str:
+        sql = "select owner from rebut_session where id = %s and lease_until > clock_timestamp()"
+        return next((str(owner) for (owner,) in self.connection.query(sql, id)), "")
+
+    def delete(self, id: str) -> None:
+        epoch = self._take(id)
+        shas = [sha for (sha,) in self.connection.query("select distinct sha from rebut_file where session = %s", id)]
+        self.connection.query("delete from rebut_session where id = %s and epoch = %s", id, epoch)
+        # Contents that no session has any more go with it.
+        unused = "not exists (select from rebut_file f where f.sha = b.sha)"
+        self.connection.query(f"delete from rebut_blob b where sha = any(%s) and {unused}", shas)
+
+    # Files. -----------------------------------------------------------------------------------------------------------
+
+    def keep(self, id: str, folder: Path) -> None:
+        found = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
+        shas = {name: hashlib.sha256(data).digest() for name, data in found.items()}
+        rows = self.connection.query("select sha from rebut_blob where sha = any(%s)", list(shas.values()))
+        there = {bytes(sha) for (sha,) in rows}
+        new = [(sha, found[name]) for name, sha in shas.items() if sha not in there]
+        self.connection.send("insert into rebut_blob (sha, data) values (%s, %s) on conflict do nothing", new)
+        self.connection.send(
+            "insert into rebut_file (session, name, sha) values (%s, %s, %s) on conflict do nothing",
+            [(id, name, sha) for name, sha in shas.items()],
+        )
+
+    def fetch(self, id: str, folder: Path) -> None:
+        rows = self.connection.query("select name from rebut_file where session = %s", id)
+        wanted = [name for (name,) in rows if not (folder / name).is_file()]
+        if wanted:
+            files.private_folder(folder)
+        for n in range(0, len(wanted), FILES_AT_ONCE):
+            sql = """select f.name, b.data from rebut_file f join rebut_blob b using (sha)
+                      where f.session = %s and f.name = any(%s)"""
+            for name, data in self.connection.query(sql, id, wanted[n : n + FILES_AT_ONCE]):
+                files.write(folder / Path(name).name, bytes(data), 0o600)
+
+    def missing(self, id: str, names: Iterable[str]) -> list[str]:
+        there = {name for (name,) in self.connection.query("select name from rebut_file where session = %s", id)}
+        return [name for name in names if name not in there]
+
+    # Notes. -----------------------------------------------------------------------------------------------------------
+
+    def leave_note(self, id: str, text: str) -> str:
+        [(number,)] = self.connection.query(
+            "insert into rebut_note (session, said) values (%s, %s) returning id", id, text
+        )
+        return str(number)
+
+    def notes(self, id: str) -> list[tuple[str, str]]:
+        held = self._journals.get(id)
+        if held is not None and not held.looks_for_notes():
+            return []
+        sql = "select id, said from rebut_note where session = %s and not taken order by id"
+        return [(str(number), said) for number, said in self.connection.query(sql, id)]
+
+    def take_note(self, number: str, refused: str) -> None:
+        self.connection.query("update rebut_note set taken = true, refused = %s where id = %s", refused, int(number))
+
+    def withdraw_note(self, number: str) -> None:
+        self.connection.query("delete from rebut_note where id = %s and not taken", int(number))
+
+    def answer(self, number: str) -> str | None:
+        found = self.connection.query("select taken, refused from rebut_note where id = %s", int(number))
+        return next((str(refused) if taken else None for taken, refused in found), "")

@@ -1,0 +1,115 @@
+"""Where the sessions of a root are: in folders below it, or in a database.
+
+A session has a folder in both cases. With a database the folder is on this machine only and holds copies of files; its
+journal, its lock, its snapshot and its notes are in the database.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from rebut.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from rebut.record.events import Line
+    from rebut.record.journal import Journal
+
+SCHEMES = ("postgresql://", "postgres://")
+EXTRA = "Run `pip install 'rebut[postgres]'`."
+
+
+class Store(Protocol):
+    """Sessions in a database."""
+
+    def create(self, id: str) -> bool:
+        """Claim the id of a new session. False if there is one with that id."""
+
+    def exists(self, id: str) -> bool: ...
+
+    def ids(self, prefix: str) -> list[str]:
+        """The ids that begin with `prefix`."""
+
+    def openings(self) -> Iterable[tuple[str, bytes]]:
+        """The id and the first line of each session."""
+
+    def lines(self, id: str, after: int = 0) -> list[bytes]:
+        """The lines of a journal, without their line ends, after the one with the number `after`."""
+
+    def open(self, folder: Path, listener: Callable[[Line], None] | None) -> Journal:
+        """Take the session for this process. `SessionBusy` while another has it."""
+
+    def running(self, id: str) -> str:
+        """The process that has the session; empty for none."""
+
+    def delete(self, id: str) -> None:
+        """Delete a session that no process has; `SessionBusy` while one does."""
+
+    def keep(self, id: str, folder: Path) -> None:
+        """Store the files of a folder with the session."""
+
+    def fetch(self, id: str, folder: Path) -> None:
+        """Copy the files of a session into a folder, those that are not there yet."""
+
+    def missing(self, id: str, names: Iterable[str]) -> list[str]:
+        """The names among these under which the session has no file."""
+
+    def leave_note(self, id: str, text: str) -> str:
+        """Leave a note for the process that has the session. Returns the note's number."""
+
+    def notes(self, id: str) -> list[tuple[str, str]]:
+        """Number and text of the notes that were not taken yet, as far as this process knows."""
+
+    def take_note(self, number: str, refused: str) -> None: ...
+
+    def withdraw_note(self, number: str) -> None: ...
+
+    def answer(self, number: str) -> str | None:
+        """None while the note waits, empty if it is on record, else why it was refused."""
+
+
+_databases: dict[Path, Store] = {}
+
+
+def of(root: Path) -> Store | None:
+    """The database that has the sessions of this root; None if they are in folders."""
+    return _databases.get(root) if _databases else None
+
+
+def is_database(place: str) -> bool:
+    return place.startswith(SCHEMES)
+
+
+def database_root(url: str, state: Path) -> Path:
+    """The root of the sessions in a database: a folder for their copies of files, on this machine."""
+    root = state / "databases" / hashlib.sha256(_without_password(url).encode()).hexdigest()[:12] / "sessions"
+    if root not in _databases:
+        need_psycopg()
+        from rebut.record.postgres.store import DatabaseStore
+
+        _databases[root] = DatabaseStore(url)
+    return root
+
+
+def need_psycopg() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise UsageError("PostgreSQL needs psycopg, which is not installed", EXTRA) from None
+
+
+def _without_password(url: str) -> str:
+    """An address as it may be shown."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    if not parts.password:
+        return url
+    return url.replace(f":{parts.password}@", "@", 1)
+
+
+def shown(url: str) -> str:
+    """An address without its password and its parameters, for messages."""
+    return _without_password(url).partition("?")[0]

@@ -1,0 +1,1 @@
+"""Tests with a real PostgreSQL: `make test-postgres`."""

@@ -21,7 +21,7 @@ from rebut.core.secret_table import TABLES
 
 MEGABYTE = 1_000_000
 SIZE = 100_000
-LONGEST = 120
+LONGEST = 320
 KEPT = 40
 FRESH = "¤"
 LETTERS = string.ascii_letters + string.digits

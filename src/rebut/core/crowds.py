@@ -20,32 +20,53 @@ LONG = 4 * BLOCK
 MOST = 100
 """Points that each block has: one for each place that is looked at, and more for a value or a secret there."""
 VALUE, SECRET = 2, 3
-SPARE = 1_500
+SPARE = 1_000
 """Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
+FREE = 4
+"""Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
 REST = re.compile(r"[^\n]{0,512}+(?=\n)|\S*+")
 """What is removed behind a crowded block: the line on which it ends or, if that is long, the word."""
 
 
-class Crowds:
-    """Counts what the rules look at in each block of one text."""
+class Allowance:
+    """What may be looked at in one text, however often and in whatever parts it is searched."""
 
     def __init__(self, text: str) -> None:
-        self._left = [MOST] * (len(text) // BLOCK + 1) if len(text) > LONG else []
-        self._spare = SPARE
+        self.counts = len(text) > LONG
+        self.spare = SPARE
+        self.most = MOST
+        self._searches = 1
+
+    def search_again(self) -> None:
+        """After some searches the blocks get less each time: a text may show another secret whenever one is gone."""
+        self._searches += 1
+        if self._searches > FREE:
+            self.most //= 2
+
+
+class Crowds:
+    """Counts what the rules look at in each block of a text, or of a part of one."""
+
+    def __init__(self, text: str, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._left = [allowance.most] * (len(text) // BLOCK + 1) if allowance.counts else []
         self._full: set[int] = set()
 
     def places(self, pattern: re.Pattern[str] | LazyPattern, text: str) -> Iterator[re.Match[str]]:
         """The matches of a pattern, except in blocks that are crowded."""
-        at = 0
         if not self._left:
             yield from pattern.finditer(text)
             return
+        at, left = 0, self._left
         while at <= len(text):
             for m in pattern.finditer(text, at):
-                if not self.admits(m.start()):
-                    at = (m.start() // BLOCK + 1) * BLOCK
+                block = m.start() // BLOCK
+                if left[block] > 0:
+                    left[block] -= 1
+                elif not self.admits(m.start()):
+                    at = (block + 1) * BLOCK
                     break
                 yield m
             else:
@@ -56,12 +77,7 @@ class Crowds:
         if not self._left:
             return True
         block = at // BLOCK
-        if self._left[block] > 0:
-            self._left[block] -= 1
-        elif self._spare > 0:
-            self._spare -= 1
-        else:
-            self._full.add(block)
+        self.charge(at, 1)
         return block not in self._full
 
     def names(self, low: str, names: Sequence[str]) -> None:
@@ -73,11 +89,18 @@ class Crowds:
                     self._full.add(block)
 
     def charge(self, at: int, points: int) -> None:
-        """To look at this place takes longer than usual."""
+        """To look at this place takes so much."""
         if self._left:
             block = at // BLOCK
-            self._spare -= max(0, points - self._left[block])
-            self._left[block] = max(0, self._left[block] - points)
+            left = self._left[block] = self._left[block] - points
+            if left < 0:
+                if self._allowance.spare < 0:
+                    self._full.add(block)
+                    return
+                self._allowance.spare -= min(points, -left)
+                if self._allowance.spare < 0:
+                    # All that took of what is shared, and not only those that come last: the rest is searched again.
+                    self._full |= {number for number, left in enumerate(self._left) if left < 0}
 
     def spans(self, text: str) -> Iterator[Span]:
         """The crowded blocks, with what belongs to their ends."""

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import hmac
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import accumulate, chain
 from urllib.parse import quote
 
 from rebut.core import secret_contexts, secret_patterns
@@ -40,8 +41,10 @@ UNFINISHED = re.compile(
 )
 """The same at the end of an unfinished text: a row of SQL before its last bracket, words before their last quote."""
 SHORT = 80
-FAR = 2_000
+FAR = 400
 """Characters on both sides of a secret that are searched again without it, up to the end of a line or word."""
+SEAM = "\n\x1b\n\n"
+"""Between parts of a text that are searched together: no secret stretches over it."""
 MOST_SEEN = 100
 MOST_MARKS = 50_000
 
@@ -101,9 +104,9 @@ class Redactor:
         if marks:
             text = PLACEHOLDER.sub(mask, text)
         # Ends: each pass takes at least one character that is not part of a placeholder.
-        parts = [(0, len(text))]
+        parts, whole = [(0, len(text))], SearchedText(text)
         while True:
-            spans, is_searched = self._spans(text, parts)
+            spans, is_searched = self._spans(text, parts, whole)
             if not (spans := _without(mask, text, spans)):
                 break
             pieces: list[str] = []
@@ -131,6 +134,7 @@ class Redactor:
             kept += marks[used:]
             text, marks = "".join([*pieces, text[at:]]), kept
             parts = _around(text, changed) if is_searched else [(0, len(text))]
+            whole.allowance.search_again()
         return _unmasked(text, mask, marks) if marks else text
 
     def _placeholder(self, secret: str) -> str:
@@ -144,13 +148,13 @@ class Redactor:
             known = self._marks[secret] = f"[secret:{kind}:{digest[:8]}]"
         return known
 
-    def _spans(self, text: str, parts: list[Span]) -> tuple[list[Span], bool]:
+    def _spans(self, text: str, parts: list[Span], whole: SearchedText) -> tuple[list[Span], bool]:
         """All that is to be removed in these parts, in order, with overlaps merged; and whether all was searched."""
         found, is_searched = [*_pem_blocks(text), *self._known(text)], True
-        for first, last in parts:
-            searched = SearchedText(text[first:last])
+        if parts:
+            searched = whole if text is whole.text else SearchedText(SEAM.join(text[a:b] for a, b in parts), whole)
             crowds = searched.crowds
-            if names := [name for name in secret_contexts.NAME_GATES if name in searched.words]:
+            if names := [name for name in secret_contexts.NAME_GATES if searched.has(name)]:
                 crowds.names(searched.low, names)
             if full := list(crowds.spans(searched.text)):
                 is_searched = False  # what remains is searched in the next pass
@@ -159,7 +163,7 @@ class Redactor:
                     crowds.charge(span[0], SECRET)
                     full.append(span)
                 full += crowds.spans(searched.text)
-            found += [(first + start, first + end) for start, end in full]
+            found += _in_whole(parts, full)
         merged: list[Span] = []
         last = 0
         for start, end in sorted(found):
@@ -220,6 +224,22 @@ def _around(text: str, changed: list[Span]) -> list[Span]:
         else:
             parts.append((first, done))
     return parts
+
+
+def _in_whole(parts: list[Span], spans: list[Span]) -> Iterator[Span]:
+    """Where spans of the joined parts are in the whole text. One that stretches over a seam is in both parts."""
+    if len(parts) == 1:
+        yield from ((parts[0][0] + start, parts[0][0] + end) for start, end in spans)
+        return
+    begins = list(accumulate((last - first + len(SEAM) for first, last in parts[:-1]), initial=0))
+    for start, end in spans:
+        at = bisect_right(begins, start) - 1
+        while at < len(parts) and begins[at] < end:
+            first, last = parts[at]
+            span = max(first, first + start - begins[at]), min(last, first + end - begins[at])
+            if span[0] < span[1]:
+                yield span
+            at += 1
 
 
 def _unmasked(text: str, mask: str, marks: list[str]) -> str:

@@ -5,25 +5,39 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from rebut.core.crowds import Crowds
+from rebut.core.crowds import LONG, Allowance, Crowds
 
 SHORTEST = 14
 """No secret of a known shape is shorter, so that such shapes are tried first on the words that are long enough."""
 RUN = re.compile(r"[A-Za-z0-9_+/=:-]{10}")
 """Somewhere in each such secret that has no space, which most code and prose has not."""
 
-DIGITS = re.compile(r"\d+")
+SCATTERED = re.compile(r"(?<!\d)\d++(?:\D++\d++){3}")
 
 
 class SearchedText:
     """One text, and what several rules need to know about it: each is found out once, and only if it is needed."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, whole: SearchedText | None = None) -> None:
+        """A part of a whole in which some secrets are gone. What the whole did not contain, no part of it does."""
         self.text = text
-        self.crowds = Crowds(text)
+        known: dict[str, bool] = whole._has if whole else {}
+        # In a long part it takes less to let a rule look for what may not be there than to find that out first.
+        self._has: dict[str, bool] = (
+            dict(known) if len(text) > LONG else {gate: False for gate in known if not known[gate]}
+        )
+        self.allowance: Allowance = whole.allowance if whole else Allowance(text)
+        self.crowds = Crowds(text, self.allowance)
         self._every = set(text.split())
-        self.words = "\n".join(self._every).lower()
+        self.words = "\n".join(("", *self._every)).lower()
         """Each word once, in lower case: what is not in here is nowhere in the text, unless it contains a space."""
+
+    def has(self, gate: str) -> bool:
+        """Whether this word, in lower case and without a space, may be anywhere in the text."""
+        is_there = self._has.get(gate)
+        if is_there is None:
+            is_there = self._has[gate] = gate in self.words
+        return is_there
 
     @cached_property
     def low(self) -> str:
@@ -39,7 +53,7 @@ class SearchedText:
     @cached_property
     def scattered(self) -> bool:
         """Whether it has a long word with digits all over it, as the numbers of sessions have."""
-        return any(len(word) >= 20 and len(DIGITS.findall(word)) >= 4 for word in self._every)
+        return any(len(word) >= 20 and SCATTERED.search(word) for word in self._every)
 
     @property
     def repeats(self) -> bool:

@@ -162,15 +162,15 @@ def found(searched: SearchedText) -> Iterator[Span]:
         value = named["value"][:ENOUGH]
         if (random_looking(value) or secret_patterns.mixed(value) or value.isdigit()) and not is_filler(value):
             yield named.span("value")
-    has_names = any(gate in searched.words for gate in NAME_GATES)
+    has_names = any(map(searched.has, NAME_GATES))
     if has_names:
         yield from _after_names(searched)
     yield from _commands(searched)
     for gates, rule in (*RULES, SESSIONS) if searched.scattered else RULES:
-        if any(gate in searched.words for gate in gates):
+        if any(map(searched.has, gates)):
             yield from rule(searched)
     for gate, rule in RULES_WITH_NAMES:
-        if has_names and gate in searched.words:
+        if has_names and searched.has(gate):
             yield from rule(searched)
 
 
@@ -529,7 +529,8 @@ COMMANDS = {
     "<<<": "gh docker vault",
 }
 """Each option, and the commands to which it gives a password or a user with a password."""
-GIVEN_WORDS = tuple(dict.fromkeys(map(str.lower, COMMANDS)))
+GIVEN_WORDS = tuple(dict.fromkeys("\n" + option.lower() for option in COMMANDS))
+"""The options where a word begins."""
 TAKES = {
     command: tuple(option for option, names in COMMANDS.items() if command in names.split())
     for command in {command for names in COMMANDS.values() for command in names.split()}
@@ -548,10 +549,10 @@ LINE = LazyPattern(r"[^\n\\]*+(?:\\[\s\S][^\n\\]*+)*+")
 
 def _commands(searched: SearchedText) -> Iterator[Span]:
     """`mysql -p…`, `curl -u user:…`. What is behind a command is searched once, up to the next command or line."""
-    if not any(option in searched.words for option in GIVEN_WORDS):
+    if not any(map(searched.has, GIVEN_WORDS)):
         return
     text, crowds = searched.text, searched.crowds
-    present = [pattern for name, pattern in COMMAND.items() if name in searched.words]
+    present = [pattern for name, pattern in COMMAND.items() if searched.has(name)]
     done, last = 0, ("", 0)
     for word in merge(*(crowds.places(p, text) for p in present), key=lambda word: word.start()):
         if last[0]:
@@ -589,18 +590,19 @@ def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = F
 
     One pattern for each beginning, since a search for plain characters is many times faster than for alternatives.
     """
-    patterns = tuple((b, LazyPattern(re.escape(b) + rest, re.M)) for b in beginnings)
+    gates = tuple(beginning.lower().split()[0] for beginning in beginnings)
+    patterns = tuple(LazyPattern(re.escape(b) + rest, re.M) for b in beginnings)
 
     def spans(searched: SearchedText) -> Iterator[Span]:
         text, where = searched.text, searched.text if exact else searched.low
-        for beginning, pattern in patterns:
-            if beginning in where:
+        for gate, pattern in zip(gates, patterns, strict=True):
+            if searched.has(gate):
                 for m in searched.crowds.places(pattern, where):
                     start, end = m.span("value")
                     if good(text[start : min(end, start + ENOUGH)]):
                         yield start, end
 
-    return tuple(beginning.lower().split()[0] for beginning in beginnings), spans
+    return gates, spans
 
 
 def _not_filler(value: str) -> bool:

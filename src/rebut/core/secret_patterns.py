@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 
-from rebut.core.crowds import Crowds, Span
+from rebut.core.crowds import Allowance, Crowds, Span
 from rebut.core.frozen import frozen
 from rebut.core.lazy_pattern import any_of
 from rebut.core.searched_text import SHORTEST, SearchedText
@@ -22,8 +22,11 @@ SMALL = 16_384
 """Characters of a text in which it takes no time to look for each name."""
 FEW = 8
 """Kinds of secrets, or names, that are searched one after the other. A text with more is gone through once for all."""
+LONGEST_NAMED = 65_536
+"""Characters of a secret that gets the name of its kind. What is longer are rather many secrets in a row."""
 TRIES = 300
 """Places at which a shape is tried before the rest of the text is searched for it in one go."""
+UNLIMITED = Crowds("", Allowance(""))
 # What may be between the name of a service and its secret: the rest of a name, quotes, and a sign.
 LINK = (
     r"[\w.\- \t]{0,24}+\\?[\"'`]?[\])]?[ \t]{0,8}"
@@ -32,11 +35,13 @@ LINK = (
 LONGEST_LINK = 42
 """Characters of a link up to its sign."""
 SIGNS = ">=:,|"
-SIGN = re.compile(rf"[{SIGNS}]\s{{0,8}}\\?[\"'`(]{{0,3}}(?=[\w.=:+~/-]{{{SHORTEST}}})", re.ASCII)
+DENSE = 12
+"""Characters between two signs, on average, below which it takes longer to look at each sign than at everything."""
+SIGN = re.compile(rf"[{SIGNS}](?![{SIGNS}])\s{{0,8}}\\?[\"'`(]{{0,3}}(?=[\w.=:+~/-]{{{SHORTEST}}})", re.ASCII)
 """The end of a sign, before something that is long enough for a value."""
 
 
-@frozen
+@frozen(slots=False)
 class Shape:
     """A pattern with one gate: a text that has to occur for the pattern to be worth trying."""
 
@@ -47,7 +52,7 @@ class Shape:
     before: tuple[str, int, int] = ("", 0, 0)
     """Where the gate is inside: see `secret_table`."""
 
-    @property
+    @cached_property
     def pattern(self) -> re.Pattern[str]:
         """Made on first use: few of the patterns are ever needed in one run, and all of them would delay each start."""
         return _compiled(self.source)
@@ -79,12 +84,12 @@ def spans(searched: SearchedText) -> Iterator[Span]:
             yield from _held(shape, crowds.places(shape.pattern, text))
     for shape in _others():
         if shape.spaced:
-            if shape.gate.split()[0].lower() in searched.words:
+            if searched.has(shape.gate.split()[0].lower()):
                 yield from _held(shape, crowds.places(shape.pattern, text))
-        elif shape.gate in long:
+        elif searched.has(shape.gate.lower()) and shape.gate in long:
             if shape.opens:
                 yield from _held(shape, crowds.places(shape.pattern, text))
-            elif not words_first or any(True for _ in _around(shape, long, Crowds(""))):
+            elif not words_first or any(True for _ in _around(shape, long, UNLIMITED)):
                 yield from _held(shape, _around(shape, text, crowds))
 
 
@@ -148,7 +153,7 @@ def named(searched: SearchedText) -> Iterator[re.Match[str]]:
     # In a text that repeats few words it takes longer to look for each name than to look for all of them at once.
     few = None
     if searched.repeats or len(text) < SMALL:
-        few = [name for name in shapes_of if name in searched.words]
+        few = [name for name in shapes_of if searched.has(name)]
     if few is not None and len(few) <= FEW:
         for name in few:
             # A name and its link are looked for in lower case; a search for plain characters takes no time.
@@ -158,24 +163,30 @@ def named(searched: SearchedText) -> Iterator[re.Match[str]]:
     pattern, by_name, longest = _names()
     low, link = searched.low, _compiled(LINK)
     for start, end in _before_signs(low, longest + LONGEST_LINK):
-        for m in pattern.finditer(low, start, end):
-            if (linked := link.match(low, m.end(1))) and crowds.admits(m.start()):
-                yield from (v for shape in by_name[m[1]] if (v := shape.pattern.match(text, linked.end())))
+        while place := pattern.search(low, start, end):
+            start = place.start() + 1  # another name may begin inside this one
+            if (linked := link.match(low, place.end())) and crowds.admits(place.start()):
+                yield from (v for shape in by_name[place[0]] if (v := shape.pattern.match(text, linked.end())))
 
 
 def _before_signs(low: str, far: int) -> Iterator[Span]:
-    """Where a name and its link may be, at most so far before a sign."""
-    if sum(map(low.count, SIGNS)) * far > 2 * len(low):  # everywhere
+    """Where a name and its link may be, at most so far before a sign. Those that overlap are one."""
+    if sum(map(low.count, SIGNS)) * DENSE > len(low):  # everywhere
         yield 0, len(low)
         return
-    done = 0
+    first = last = 0
     for sign in SIGN.finditer(low):
-        yield max(done, sign.start() - far), sign.start()
-        done = sign.start()
+        if sign.start() - far > last:
+            yield first, last
+            first = sign.start() - far
+        last = sign.start()
+    yield first, last
 
 
 def kind_of(secret: str) -> str | None:
     """What to call a secret, judged by itself alone."""
+    if len(secret) > LONGEST_NAMED:
+        return None
     begins, contains = _by_beginning()
     likely: list[tuple[int, Shape]] = [*begins.get(secret[:2], ()), *(one for one in contains if one[1].gate in secret)]
     for _, shape in sorted(likely, key=lambda one: one[0]):
@@ -273,7 +284,7 @@ def _names() -> tuple[re.Pattern[str], dict[str, list[Shape]], int]:
     """A pattern for every name, the shapes of what may follow each, and the length of the longest name."""
     names = _keyed()
     by_name = {name: [s for n, shapes in names.items() if name.startswith(n) for s in shapes] for name in names}
-    return re.compile(f"(?=({any_of(names)}))", re.ASCII), by_name, max(map(len, names))
+    return re.compile(any_of(names), re.ASCII), by_name, max(map(len, names))
 
 
 def _token(prefix: str, rest: str) -> str:

@@ -25,8 +25,9 @@ ROOMS = {
     "web",
     "batch",
     "proof",
+    "mcp",
 }
-"""A sixteenth room is a decision: it has a page in docs/decisions."""
+"""A seventeenth room is a decision: it has a page in docs/decisions."""
 OF_AN_EXTRA = ("rebut.record.postgres.", "rebut.batch.queue_worker")
 """Modules that import a package of the extra `postgres`, which is not installed everywhere."""
 

@@ -17,7 +17,7 @@ from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.session_status import outcome_of, status
 from rebut.engine.plan import Plan, opened
-from rebut.record import sessions
+from rebut.record import sessions, turn
 from rebut.record.record import Record
 from rebut.record.sessions import FoundSession
 from rebut.setup.config_files import REPO_FILE
@@ -130,6 +130,26 @@ def is_whole(record: Record) -> bool:
     return outcome is not None and outcome.conclusive and outcome.complete and "context" not in record.facts
 
 
+def same_under_way(root: Path, plan: Plan) -> Record | None:
+    """The debate that this plan would only repeat, if a process runs it now or it waits for its caller.
+
+    A program that lost sight of its debate, and starts it again, gets the one that it has begun.
+    """
+    if plan.context:
+        return None  # the contents of those files are not compared
+    wanted, topic = asked_for(plan, root), _kinds(plan.topic.strip())
+    for found in sessions.of_workspace(root, plan.workspace):
+        if is_asked_alike(found, wanted) and (plan.target or _kinds(found.opened.topic) == topic):
+            running = sessions.running(found.folder)
+            record = sessions.load(found.folder)
+            if record.closed or "context" in record.facts or not (running or turn.read(found.folder, record)):
+                continue
+            target = target_of(record)
+            if target is None or plan.target is None or _about(target) == _about(plan.target):
+                return record
+    return None
+
+
 def asked_for(plan: Plan, root: Path) -> str:
     """Who would be asked, and how, as a text that is the same for the same."""
     made = opened(plan, root, "")
@@ -154,5 +174,9 @@ def _about(target: Target) -> str:
     data = target.to_json()
     # Files that earlier reviews wrote are not part of the change.
     data["left_out"] = [line for line in target.left_out if OUTPUT not in line]
-    text = canonical({name: data[name] for name in OF_TARGET})
+    return _kinds(canonical({name: data[name] for name in OF_TARGET}))
+
+
+def _kinds(text: str) -> str:
+    """A text in which each secret is replaced by its kind."""
     return PLACEHOLDER.sub(lambda found: found[0].rpartition(":")[0], text)

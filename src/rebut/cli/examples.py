@@ -121,6 +121,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("check REVIEW.md --all --root ../app", "every citation, checked in ../app"),
     ),
     "config": (("config path", "where your config file is"), ("config show", "the settings in effect")),
+    "mcp": (
+        ("mcp", "what a host starts, in the folder of the project"),
+        ("mcp --root ../shop", "for a host that starts it elsewhere"),
+    ),
     "skill": (
         ("skill install", "for every coding agent found on this machine"),
         ("skill install --host claude --project", "into .claude/ of this repository"),

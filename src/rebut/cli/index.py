@@ -55,6 +55,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "check": CommandEntry("check", "Check every citation in a plan, a review or a message.", OTHER),
     "config": CommandEntry("config", "Show where your config file is, and the settings in effect.", OTHER),
     "completion": CommandEntry("completion", "Print the completion script for bash, zsh or fish.", OTHER),
+    "mcp": CommandEntry("mcp", "Serve rebut to agent hosts (claude, codex, Cursor …) as an MCP server.", DEVELOPERS),
     "skill": CommandEntry("skill", "Install the rebut skill for your coding agent.", DEVELOPERS),
     "new": CommandEntry("new", "Create a working protocol and its test, as a starting point.", DEVELOPERS),
 }

@@ -16,6 +16,8 @@ from rebut.core.errors import (
     ProtocolError,
     RecordError,
     TooFewReplies,
+    WaitingForCaller,
+    WaitingForPerson,
 )
 from rebut.core.text import cut
 from rebut.domain.claims import Doubt
@@ -29,7 +31,7 @@ from rebut.engine.plan import Environment, Plan
 from rebut.engine.protocol import Ended
 from rebut.engine.runtime import Runtime, runtime_of
 from rebut.engine.steering import Steering, as_decided, settled, steering_of
-from rebut.record import inbox
+from rebut.record import inbox, turn
 from rebut.record.events import Closed
 from rebut.record.record import Record
 from rebut.record.timings import Timings
@@ -73,6 +75,9 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
             raise
         task.uncancel()
         raise journal.lost from None
+    except (WaitingForCaller, WaitingForPerson) as waits:
+        turn.keep(folder, waits, runtime.record)
+        raise
     finally:
         journal.on_lost = None
         looking.cancel()
@@ -85,9 +90,9 @@ LOOK = 0.5
 
 
 async def _take_notes(runtime: Runtime, steering: Steering, folder: Path) -> None:
-    """Record the notes that other processes left for this debate."""
+    """Record the notes and decisions that other processes left for this debate."""
     for path, text in inbox.waiting(folder):
-        refused = steering.say(text)
+        refused = steering.settle() if text == inbox.SETTLE else steering.say(text)
         await runtime.sync()
         inbox.take(path, refused)
 

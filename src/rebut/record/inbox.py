@@ -1,4 +1,4 @@
-"""The inbox of a session: a folder in which another process leaves notes for the one that runs the debate.
+"""The inbox of a session: a folder in which another process leaves notes and requests for the one that runs the debate.
 
 The journal belongs to the process that has the lock. Another process writes a file here; the one that runs the debate,
 or the next that resumes it, records the note and deletes the file.
@@ -16,6 +16,8 @@ from rebut.record import stores
 
 FOLDER = "inbox"
 REFUSED = ".refused"
+SETTLE = "\x01settle\x01"
+"""A note with this text is no note to the seats: it asks to end the rounds now."""
 LARGEST = 100_000
 """Bytes of a note that are read."""
 

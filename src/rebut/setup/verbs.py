@@ -7,6 +7,7 @@ protocol runs, which model has which role, what is debated, and how much it may 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,11 @@ class Verb:
     protocol: str
     roles: Mapping[str, str | Sequence[str]]
 
+    @property
+    def is_panel(self) -> bool:
+        """Whether it runs a panel, which has rounds of its own and many calls."""
+        return self.protocol == "panel"
+
     def first_look(
         self, given: Mapping[str, object], wanted: Wanted | None = None, *, quick: bool = False, deep: bool = False
     ) -> FirstLook:
@@ -51,7 +57,7 @@ class Verb:
             usual["timeout"] = max(usual["timeout"], A_PLAN)
         if given.get("intensity"):  # it sets the rounds and the time of a call
             del usual["timeout"]
-        elif self.protocol != "panel" and given.get("rounds") is None:
+        elif not self.is_panel and given.get("rounds") is None:
             values["rounds"] = 3 if deep else 1
         if quick and not given.get("effort"):
             values["effort"] = "low"
@@ -80,6 +86,11 @@ def ask(models: Sequence[str] = (), *, deep: bool = False) -> Verb:
     if deep:
         return Verb("ask", "panel", {"lead": models[:1], "challenger": models[1:]})
     return Verb("ask", "ask", dict(zip(("proposer", "challenger", "judge"), models, strict=False)))
+
+
+def debate(protocol: str, models: Sequence[str] = ()) -> Verb:
+    """A question by a protocol of the caller's choice: `ask`, `duel` or `panel`."""
+    return replace(ask(models, deep=protocol == "panel"), name=protocol, protocol=protocol)
 
 
 def review(models: Sequence[str] = ()) -> Verb:

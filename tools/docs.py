@@ -142,9 +142,12 @@ def claims() -> str:
         "",
         "| word | what the record must hold |",
         "|---|---|",
-        "| fixed | the final version differs, and the critic, the judge or a check looked at this very finding there |",
+        "| fixed | the final version changes a file that the finding cites, or the text, and the critic, the judge "
+        "or a check looked at this very finding there |",
         "| changed, not checked again | the final version changes what the finding cites; no seat looked at it there |",
         "| not raised again | the final version was reviewed; no seat said whether it fixes the finding |",
+        "| called fixed, its file unchanged | the critic or the judge calls it fixed; the final version leaves every "
+        "file that it cites as it was |",
         "| outside the change | every citation is in a file or lines that the change does not touch |",
         "| valid, invalid, missing evidence | the judge ruled so; the critic rules on what the judge adds |",
         "| no problems found | the ending is conclusive, and no P1, P2 or P3 stands |",

@@ -99,6 +99,7 @@ def test_only_files_that_were_not_read_can_be_accepted_later() -> None:  # C17
         ("fixed", "valid", 0),
         ("changed, not checked again", "valid", 3),
         ("not raised again", "valid", 3),
+        ("called fixed, its file unchanged", "valid", 3),
         ("not raised again", "missing evidence", 1),
         ("", "valid", 1),
     ],

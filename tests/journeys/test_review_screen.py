@@ -22,7 +22,8 @@ def shop(tmp_path: Path) -> Path:
 
 def review(shop: Path, said: dict[str, Any], *words: str, verb: str = "review", **env: str) -> Any:
     seats = crosses.seats(shop.parent / "seats", said)
-    return voices.cli(verb, *words, "--with", f"{seats['critic']},{seats['judge']}", cwd=shop, **env)
+    who = [f"--{role}={spec}" for role, spec in seats.items()]
+    return voices.cli(verb, *words, *who, cwd=shop, **env)
 
 
 def found(*findings: Any, choice: str = "E", rulings: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
@@ -57,10 +58,10 @@ def test_a_finding_is_a_block_with_its_code_and_the_last_line_sums_up(shop: Path
 
 def test_a_clean_review_is_one_line(shop: Path) -> None:
     done = review(shop, {"r1/critique@critic": crosses.critique()}, "-q")
-    *first, last = done.stdout.splitlines()
-    assert done.returncode == 0 and len(first) <= 2, done.stdout
-    assert " ".join(" ".join(first).split()).startswith("No problems found in 1 file (+2 -1) · scripted:…/critic.json")
-    assert last.startswith("  everything: rebut show")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0 and len(done.stdout.splitlines()) <= 2, done.stdout
+    assert said.startswith("No problems found in 1 file (+2 -1) · scripted:…/critic.json reviewed")
+    assert "rebut show" not in said, "the findings and the summary only"
 
 
 def test_what_was_not_read_is_the_first_line_with_counts_and_exit_3(shop: Path) -> None:  # C17, C18
@@ -97,6 +98,7 @@ def test_a_finding_outside_the_change_is_counted_apart_and_fails_no_gate(shop: P
     apart = crosses.raised("No licence.", evidence=[duels.cite("README.md:1", "# Shop")])
     done = review(shop, found(apart), "-q", "--fail-on", "P1")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "outside the change, so not counted:\n  F1  P1  README.md:1  No licence." in done.stdout
     assert "No problems found in 1 file (+2 -1), 1 outside the change" in done.stdout
     assert "outside       F1: not about lines of the change" in done.stdout
     told = json.loads(review(shop, found(apart), "--json", "--fail-on", "P1", "--again").stdout)
@@ -151,12 +153,73 @@ def test_without_a_terminal_a_key_is_never_replaced_by_analysers(shop: Path, mon
     assert done.returncode == 0 and "lint reviewed" in " ".join(done.stdout.split()), done.stderr
 
 
+def test_programs_that_take_the_place_of_a_model_are_the_first_line(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # C16
+    done = voices.cli("review", cwd=shop)
+    said = "No model was used: none was found; the critic is lint and the judge is rules, which apply fixed rules."
+    assert " ".join(done.stdout.split()).startswith(said), done.stdout
+    assert "no model" not in done.stderr, "said once"
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    (tmp_path / "config.toml").write_text('[egress]\nallow = ["anthropic"]\n')
+    monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
+    done = voices.cli("review", "--again", cwd=shop)
+    assert " ".join(done.stdout.split()).startswith("No model was used: [egress] allow does not list openai; "), done
+    done = voices.cli("review", "--with", "lint,rules", "-q", "--again", cwd=shop)
+    assert "No model" not in done.stdout, "as the user said"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "md", "sarif", "github"])
+@pytest.mark.parametrize("verb", ["review", "cross"])
+def test_a_review_is_printed_in_the_format_that_is_asked_for(shop: Path, verb: str, form: str) -> None:
+    done = review(shop, found(FIX), "--format", form, "--fail-on", "P1", verb=verb)
+    assert done.returncode == 1, done.stderr
+    if form in ("json", "sarif"):
+        whole = json.loads(done.stdout)
+        assert whole["exit"] == 1 if form == "json" else whole["runs"][0]["results"][0]["level"] == "error"
+    else:
+        begins = {"github": "::error file=api/orders.py,line=5", "md": "# cross: uncommitted changes"}
+        begins["text"] = "  api/orders.py:5  P1" if verb == "review" else "  STOPPED  1 finding stands"
+        assert done.stdout.startswith(begins[form]), done.stdout
+        assert ("GATE FAILED" in done.stdout) == (form == "text")
+    both = review(shop, found(FIX), "--format", "sarif", "--json", "--again", verb=verb)
+    assert both.returncode == 2 and "both write to standard output" in both.stdout + both.stderr
+
+
 def test_a_plan_shows_what_it_cites_and_what_is_not_there(shop: Path) -> None:
-    (shop / "PLAN.md").write_text("# Plan\n\nAs `api/orders.py:400` says, orders are idempotent.\n")
-    seats = crosses.seats(shop.parent / "seats", {"r1/critique@critic": crosses.proposal()})
-    done = voices.cli("plan", "PLAN.md", "--with", f"{seats['critic']},{seats['judge']}", "-q", cwd=shop)
-    assert done.stdout.startswith("  absent  api/orders.py:400"), done.stdout + done.stderr
-    assert "1 problem to fix (1 absent citation)" in " ".join(done.stdout.split())
+    """On every output: what the screen calls a problem fails a gate, and is in the JSON and the SARIF."""
+    (shop / "PLAN.md").write_text("# Plan\n\nAs `api/orders.py:400` says, orders are idempotent; see docs/new.md.\n")
+    said = {"r1/critique@critic": crosses.proposal()}
+    done = review(shop, said, "PLAN.md", "-q", "--fail-on", "P2", verb="plan")
+    head, text, *code = done.stdout.splitlines()
+    assert head.split() == ["PLAN.md:3", "P2", "citation", "C1,", "checked", "by", "rebut"], done.stdout + done.stderr
+    assert text.startswith("    It cites api/orders.py:400: the file ends at line 7.") and code[2].startswith(
+        "    > 3 | As"
+    )
+    assert "2 problems to fix (2 absent citations)" in " ".join(done.stdout.split())
+    assert done.returncode == 1 and "GATE FAILED: 2 findings" in done.stdout
+    told = json.loads(review(shop, said, "PLAN.md", "--json", "--again", verb="plan").stdout)
+    assert [(f["id"], f["severity"]) for f in told["review"]["findings"]] == [("C1", "P2"), ("C2", "P2")]
+    sarif = json.loads(review(shop, said, "PLAN.md", "--format", "sarif", "--again", verb="plan").stdout)
+    assert [one["ruleId"] for one in sarif["runs"][0]["results"]] == ["rebut/citation"] * 2
+
+
+def test_what_is_reviewed_is_chosen_once(shop: Path) -> None:
+    (shop / "PLAN.md").write_text("# Plan\n\nCharge first.\n")
+    said = {"r1/critique@critic": crosses.proposal()}
+    for words in (["PLAN.md"], ["--artifact-file", "PLAN.md"], ["--context-file", "PLAN.md"]):
+        done = review(shop, said, *words, "-q", "--again", verb="plan")
+        assert done.returncode == 0 and "No problems found in the text" in done.stdout, (words, done.stderr)
+    for words, wrong in (
+        ([], "missing argument 'FILE'"),
+        (["PLAN.md", "--base", "main"], "give PLAN.md or --base, not both"),
+        (["PLAN.md", "--author", "claude", "--author", "codex"], "a review has one author, got 2"),
+        (["PLAN.md", "--phase", "2"], "--phase needs --rewrite"),
+    ):
+        done = review(shop, said, *words, verb="plan")
+        assert done.returncode == 2 and wrong in done.stderr, (words, done.stderr)
+    done = voices.cli("plan", "--rewrite", "--base", "main", cwd=shop)
+    assert done.returncode == 2 and "--base is not for --rewrite" in done.stderr
 
 
 def test_what_a_model_is_sent_asks_for_reasons_before_the_conclusion(shop: Path) -> None:  # C20

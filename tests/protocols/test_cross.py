@@ -175,7 +175,8 @@ def test_where_no_model_is_found_programs_look_at_code(shop: Path) -> None:  # J
     [finding] = rules.asked[0].material.findings
     assert (finding.id, finding.marks, finding.rule_based, finding.has_fix) == ("F1", ("found",), True, False)
     assert [s.spec for s in outcome.seats] == ["human", "lint", "rules"]
-    assert any("no model named" in note for note in outcome.notes)
+    said = "no model was used: none was found; the critic is lint and the judge is rules, which apply fixed rules"
+    assert said in outcome.notes
 
 
 def test_what_programs_propose_is_put_together_from_their_fixes(shop: Path) -> None:  # J10

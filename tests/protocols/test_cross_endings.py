@@ -107,6 +107,49 @@ def test_a_finding_that_is_ruled_valid_twice_is_not_fixed_by_a_patch_that_leaves
     assert (finding.seen, finding.hidden) == ("", "")
 
 
+def test_a_finding_is_not_fixed_by_a_version_that_leaves_its_file_as_it_was(shop: Path) -> None:  # C19
+    elsewhere = "--- a/README.md\n+++ b/README.md\n@@ -1 +1,2 @@\n # Shop\n+Charges come first.\n"
+    said = COMPROMISE | {
+        "r1/version.code@judge": crosses.patch(elsewhere),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked()]),
+    }
+    outcome = crosses.review(shop, said)
+    [finding] = contract(outcome).findings
+    assert (finding.seen, finding.is_fixed, finding.hidden) == ("called fixed, its file unchanged", False, "")
+    assert dict(outcome.worth.points) == {"valid": 1}  # type: ignore[union-attr]
+    assert judge(contract(outcome), Policy(fail_on="P1"), applied=True).code == 3
+
+
+@pytest.mark.parametrize(
+    ("reason", "wrong"),
+    [
+        ("The critic conceded F1.", "F1 was conceded; on record it is unanswered"),
+        ("F1 was withdrawn.", "F1 was withdrawn; on record it is unanswered"),
+        ("F1's citation is absent.", "the citation of F1 is absent; it is found"),
+        ("F1’s quote was found, so it is real.", ""),
+        ("F1 is real.", ""),
+    ],
+)
+def test_the_judge_cannot_make_its_words_about_the_record_true_by_its_ruling(
+    shop: Path, reason: str, wrong: str
+) -> None:  # C18
+    """A finding that is ruled valid counts as conceded in the ledger, but no side conceded it."""
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement(reason=reason),
+    }
+    outcome = crosses.review(shop, said, rounds=1)
+    assert ("THE JUDGE MISREADS THE RECORD" in outcome.heading) == bool(wrong)
+    assert wrong in " ".join(doubt.said for doubt in outcome.doubts)
+
+
+def test_a_finding_outside_the_change_does_not_speak_against_keeping_it(shop: Path) -> None:  # J9
+    far = crosses.raised("No title.", "README.md:1", evidence=[duels.cite("README.md:1", "# Shop")])
+    said = {"r1/critique@critic": crosses.critique(far), "r1/judgement@judge": crosses.judgement("A")}
+    outcome = crosses.review(shop, said)
+    assert (outcome.heading, outcome.spent.calls, outcome.notes) == ("KEEP ORIGINAL", 2, ())
+
+
 def test_a_fix_that_a_later_version_may_have_undone_is_not_checked(shop: Path) -> None:  # C19
     third = (
         "--- a/api/orders.py\n+++ b/api/orders.py\n@@ -4,4 +4,3 @@\n def pay(order):\n     charge(order)\n"

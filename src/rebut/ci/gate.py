@@ -13,7 +13,7 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.domain.gate_policy import Policy, Wish, settled
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import CHANGED, SILENT, ReviewFinding, ReviewResult
+from rebut.domain.review_result import CHANGED, SILENT, UNTOUCHED, ReviewFinding, ReviewResult
 from rebut.setup.config import Config
 from rebut.workspace.targets.target import Target
 
@@ -21,6 +21,7 @@ PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
 UNCHECKED: Mapping[str, str] = {
     CHANGED: "the final version changes the lines that it cites, but that version was not reviewed",
     SILENT: "not raised again against the final version, but no seat said whether it is fixed there",
+    UNTOUCHED: "called fixed, but the final version leaves the file that it cites as it was",
 }
 """Why a finding of the applied version is in doubt."""
 

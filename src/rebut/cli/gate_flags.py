@@ -37,7 +37,7 @@ from rebut.engine.plan import Plan
 from rebut.engine.protocol import Protocol, load
 from rebut.record import sessions
 from rebut.record.record import Record
-from rebut.reports import review, terminal
+from rebut.reports import export, review, terminal
 from rebut.reports.terminal import labelled
 from rebut.workspace.diff import line_counts
 from rebut.workspace.targets.git_change import is_sarif
@@ -68,6 +68,8 @@ class Gating:
     """Why the gate policy of the base commit could not be read when the review was resumed."""
     reused: bool = False
     quiet: bool = False
+    form: str = ""
+    """The format that takes the place of the usual result on standard output: sarif, github or md."""
     verb: str = ""
     """The command, if it is not that of the protocol: `review` and `plan` show their findings as a linter does."""
 
@@ -78,6 +80,7 @@ class Gating:
             "--fail-on": self.flags.fail_on,
             "--sarif": self.sarif,
             "--github": self.github,
+            f"--format {self.form}": self.form in ("sarif", "github"),
         }
         return next((flag for flag, value in given.items() if value), "")
 
@@ -192,7 +195,7 @@ class Gating:
     def excuse(self, error: RebutError) -> None:
         """A review that did not end passes if an inconclusive one may."""
         passes = "pass" in (self.held.policy.on_inconclusive, self.flags.on_inconclusive)
-        if isinstance(error, UNDECIDED) and passes:
+        if isinstance(error, UNDECIDED) and error.exit_code and passes:
             error.exit_code = 0
             error.add_note("The gate passes: its policy lets inconclusive reviews pass.")
 
@@ -207,12 +210,23 @@ class Gating:
         found = stand(Review.ended(outcome.session, outcome, self.target), self.held, applied=self.applied)
         failed = self._write(found)
         extra: dict[str, object] = {"reused": self.reused}
-        ending = partial(review.ending, target=self.target) if self.verb else terminal.ending
+        ending = partial(review.ending, target=self.target, brief=self.quiet) if self.verb else terminal.ending
+        if self.form:
+            code = found.ruling.code if self.held.asked_for else outcome.exit_code
+            return Judged(found.outcome, code, failed=failed, instead=self._as_text(found))
         if not self.held.asked_for:
             return Judged(found.outcome, outcome.exit_code, (), extra, failed, ending)
         extra["gate"] = found.ruling.to_json()
         shown = tuple(rows(found, self.held, width()))
         return Judged(found.outcome, found.ruling.code, shown, extra, failed, ending)
+
+    def _as_text(self, found: GatedReview) -> str:
+        """The review in the format that --format names."""
+        if self.form == "github":
+            return commands(found)
+        if self.form == "sarif":
+            return json.dumps(log(found), ensure_ascii=False, indent=2)
+        return export.markdown(sessions.load(sessions.home() / found.review.session))
 
     def _write(self, found: GatedReview) -> RebutError | None:
         """Write annotations and SARIF. An error is returned, since it must not hide the outcome of a paid review."""

@@ -283,6 +283,12 @@ def review_options(f: F) -> F:
         click.option("--again", is_flag=True, help="Review again, even if the same review is on record."),
         click.option("--sarif", type=PATH, metavar="FILE", help="Also write the findings to this file, as SARIF."),
         click.option("--github", is_flag=True, help="Also print the findings as GitHub annotations."),
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice(["text", "json", "md", "sarif", "github"]),
+            help="Print the result in this format. [text]",
+        ),
     )
 
 
@@ -292,8 +298,12 @@ def gating_of(named: dict[str, Any], how: Mapping[str, Any], verb: str = "") -> 
     from rebut.domain.gate_policy import Wish
 
     taken = {name: named.pop(name) for name in REVIEW_NAMES}
-    if taken["github"] and how["as_json"]:
-        raise click.UsageError("--github and --json both write to standard output; give one")
+    form = taken["form"] if taken["form"] not in (None, "text", "json") else ""
+    if how["as_json"] and (taken["github"] or form):
+        flag = "--github" if taken["github"] else f"--format {form}"
+        raise click.UsageError(f"{flag} and --json both write to standard output; give one")
+    if taken["github"] and form:
+        raise click.UsageError(f"--github and --format {form} both write to standard output; give one")
     return Gating(
         Wish(taken["fail_on"], taken["on_inconclusive"]),
         Path(taken["sarif"]) if taken["sarif"] else None,
@@ -302,11 +312,12 @@ def gating_of(named: dict[str, Any], how: Mapping[str, Any], verb: str = "") -> 
         taken["apply_patch"],
         taken["force"],
         taken["apply_also"],
+        form=form,
         verb=verb,
     )
 
 
-REVIEW_NAMES = ("fail_on", "on_inconclusive", "sarif", "github", "again", "apply_patch", "force", "apply_also")
+REVIEW_NAMES = ("fail_on", "on_inconclusive", "sarif", "github", "form", "again", "apply_patch", "force", "apply_also")
 
 
 EFFORT = click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
@@ -329,15 +340,20 @@ def target_options(f: F) -> F:
     )
 
 
-def cross_options(f: F) -> F:
+AUTHOR = click.option("--author", type=SPEC, help="The model that wrote it; it is not called. [the judge's, or you]")
+
+
+def cross_options(f: F, author: Callable[[F], F] = AUTHOR) -> F:
     """Who reviews, and how."""
     return with_options(
         f,
-        click.option("--author", type=SPEC, help="The model that wrote it; it is not called. [the judge's, or you]"),
+        author,
         click.option("--critic", type=SPEC, help="The model that reviews it; not the author's model."),
         click.option("--judge", type=SPEC, help="The model that judges the findings. [the author's]"),
         click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: sets rounds and time limits."),
-        click.option("--max-rounds", "rounds", type=int, metavar="1–5", help="Maximum number of rounds. [1, 3 or 5]"),
+        click.option(
+            "--max-rounds", "--rounds", "rounds", type=int, metavar="1–5", help="Maximum number of rounds. [1, 3 or 5]"
+        ),
         click.option("--mode", metavar="MODE", help="auto: the judge decides; manual: you decide. [auto]"),
         click.option("--backend-timeout-seconds", type=float, metavar="S", help="Same as --timeout. [180, 600 or 900]"),
         click.option(
@@ -385,7 +401,9 @@ def shown(named: dict[str, Any]) -> dict[str, Any]:
     """Collect a command's limits and fallbacks, and take the options that are about output out of its values."""
     named["limits"] = given_limits(named)
     named["fallbacks"] = fallbacks(named.pop("fallback"))
-    return {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
+    how = {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}
+    how["as_json"] |= named.get("form") == "json"
+    return how
 
 
 def given_limits(values: dict[str, Any]) -> dict[str, float]:

@@ -87,6 +87,8 @@ class Judged:
     """An error after the debate, such as a file that could not be written: reported after the outcome."""
     ending: Callable[..., str] = terminal.ending
     """How the outcome is shown."""
+    instead: str | None = None
+    """What is printed in its place, as it is."""
 
 
 def _broken(error: Exception, source: str) -> ProtocolError:
@@ -324,6 +326,8 @@ class CommandRun:
         if self.as_json:
             error = {"error": failed.message, "hint": failed.hint} if failed else {}
             say_json({**brief(outcome, {**judged.extra, **error}), "exit": code})
+        elif judged.instead is not None:
+            print(judged.instead.rstrip("\n"), flush=True)
         else:
             say("", sys.stderr)
             short = sessions.short(self.root, outcome.session) if self.root and outcome.session else outcome.session

@@ -23,6 +23,8 @@ ANSWERS = "side_by_side"
 """The key of the answers that were compared in `Outcome.data`."""
 REWRITTEN = "rewritten"
 """The key of a rewritten text."""
+BY_PROGRAMS = "no model was used: "
+"""How the note begins that programs took the seats which the user left to rebut."""
 _UNRECORDED: Mapping[str, Mapping[str, str]] = {
     "tradeoff": {"label": "POSITION, CONTESTED", "unsettled": "contested"},
     "stopped": {"unsettled": "not decided"},

@@ -29,14 +29,19 @@ RULINGS: Mapping[MoveKind, str] = {"concede": "valid", "defend": "invalid", "mai
 MOVES: Mapping[str, MoveKind] = {**{ruling: move for move, ruling in RULINGS.items()}, "fixed": "mend"}
 """What the judge rules → the move. That a finding is fixed says nothing about whether it was valid."""
 
-Seen = Literal["", "fixed", "changed, not checked again", "not raised again"]
+Seen = Literal["", "fixed", "changed, not checked again", "not raised again", "called fixed, its file unchanged"]
 FIXED: Seen = "fixed"
 """The final version differs, and the critic, the judge or a check looked at this very finding there: it is gone."""
 CHANGED: Seen = "changed, not checked again"
 """The final version changes what the finding cites. No seat looked at the finding in that version."""
 SILENT: Seen = "not raised again"
 """The final version was reviewed. No seat said whether it fixes the finding."""
-UNCHECKED = (CHANGED, SILENT)
+UNTOUCHED: Seen = "called fixed, its file unchanged"
+"""The critic or the judge calls it fixed. The final version leaves every file that the finding cites as it was."""
+CHECK = "check"
+"""The voice of a finding that no participant raised: the program looked."""
+OUTSIDE = "outside the change"
+UNCHECKED = (CHANGED, SILENT, UNTOUCHED)
 
 
 @frozen
@@ -89,7 +94,7 @@ class ReviewFinding:
         if self.struck:
             return "struck for an absent citation"
         if self.outside:
-            return "outside the change"
+            return OUTSIDE
         return "P3" if self.severity == "P3" else ""
 
     @property
@@ -102,7 +107,7 @@ class ReviewFinding:
         said = [f"{self.mark or 'cites nothing'}{quote}", *([self.ruling] if self.ruling else [])]
         said += [self.seen or self.status] if self.seen or self.status in ("resolved", "withdrawn") else []
         said += [f"by {squeeze(self.fixed_by)}"] if self.fixed_by else []
-        said += ["outside the change"] if self.outside else []
+        said += [OUTSIDE] if self.outside else []
         said += [f"dismissed: {squeeze(self.dismissed)}"] if self.dismissed else []
         where = f"{self.place} " if self.place else ""
         return f"{self.id} {where}{squeeze(self.text)} ({', '.join(said)})"
@@ -174,8 +179,9 @@ class ReviewResult:
 
     @property
     def shown(self) -> tuple[ReviewFinding, ...]:
-        """P1 and P2 that stand, the most severe first."""
-        return tuple(sorted((f for f in self.findings if not f.hidden), key=lambda f: (f.severity, _number(f.id))))
+        """P1 and P2 that stand: what the program proved wrong, then the others, the most severe first."""
+        left = (f for f in self.findings if not f.hidden)
+        return tuple(sorted(left, key=lambda f: (CHECK not in f.voices, f.severity, _number(f.id))))
 
     @property
     def fixed_since(self) -> tuple[ReviewFinding, ...]:

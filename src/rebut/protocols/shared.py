@@ -181,7 +181,10 @@ SAID = {
 
 
 def misread(ledger: Ledger, text: str) -> list[str]:
-    """What a text says about points and the record contradicts: `D1 was conceded`, though no move says so."""
+    """What a judge says about points and the record contradicts: `D1 was conceded`, though no side conceded it.
+
+    The judge's own rulings are no concession: that it calls a finding valid is not something that a side said.
+    """
     ids = "|".join(sorted(ledger.point_ids, key=len, reverse=True))
     if not ids:
         return []
@@ -194,9 +197,17 @@ def misread(ledger: Ledger, text: str) -> list[str]:
     for names, word in claimed:
         for id in re.findall(rf"\b(?:{ids})\b", names):
             issue = ledger.issue_of(id)
-            if not any(m.point == issue and m.kind in SAID[word] for m in ledger.moves):
-                status = ledger.final_status(issue)
+            moves = [m for m in ledger.moves if m.point == issue and (m.by != "judge" or m.kind == "mend")]
+            if not any(m.kind in SAID[word] for m in moves):
+                status = replace(ledger, moves=tuple(moves)).final_status(issue)
                 wrong.append(f"the reasons say that {id} was {word}; on record it is {status}")
+    for found in re.finditer(rf"\b({ids})[’']s (?:citation|quote|evidence) (?:is|was) (absent|found)\b", text):
+        point = ledger.point(found[1])
+        marks = {e.mark for one in point.wordings for e in one.evidence} if point else set[str]()
+        if marks and found[2] not in marks:
+            wrong.append(
+                f"the reasons say that the citation of {found[1]} is {found[2]}; it is {', '.join(sorted(marks))}"
+            )
     return list(dict.fromkeys(wrong))
 
 

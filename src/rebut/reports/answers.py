@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from rebut.core.text import NARROW, counted, squeeze, wrapped
 from rebut.domain.amounts import spent
-from rebut.domain.ledger import Ledger
+from rebut.domain.ledger import UNPROVEN, Ledger
 from rebut.domain.outcome import Outcome
 from rebut.domain.side_by_side import GivenAnswer, SideBySide
 from rebut.reports.terminal import foot, hanging, labelled, point_line, shown_spec
@@ -67,8 +68,19 @@ def _how(outcome: Outcome, compared: SideBySide) -> str:
         return ""
     chosen = compared.answers[compared.chosen - 1]
     rounds = f"after {counted(compared.rounds, 'round')} of debate" if compared.rounds else "after an incomplete round"
-    by = f", by {outcome.verdict.by}" if outcome.verdict.by else ""
+    by = f", by {outcome.verdict.by}{_partial(outcome, compared)}" if outcome.verdict.by else ""
     return f"Answer {compared.chosen} ({shown_spec(chosen.model)}) was preferred {rounds}{by}."
+
+
+def _partial(outcome: Outcome, compared: SideBySide) -> str:
+    """Which answer the judge has a part in, as its model or of its family; empty for an independent judge."""
+    seats = {one.seat: one for one in outcome.seats}
+    judge, authors = seats.get("judge"), [seats.get(one.seat) for one in compared.answers]
+    numbers = [n for n, one in enumerate(authors, 1) if judge and one and one.spec == judge.spec]
+    kin = [n for n, one in enumerate(authors, 1) if judge and judge.family and one and one.family == judge.family]
+    if numbers:
+        return f", which also gave answer {' and '.join(map(str, numbers))}"
+    return f", of the family of answer {' and '.join(map(str, kin))}" if kin else ""
 
 
 # both answers
@@ -101,14 +113,18 @@ def _block(number: int, one: GivenAnswer, compared: SideBySide, space: int) -> l
 
 
 def _changed(ledger: Ledger, compared: SideBySide) -> list[str]:
-    """What each author conceded."""
+    """What each author conceded; what it conceded without evidence is still open, and listed there."""
     agreed = {point.id for point in ledger.agreed}
-    return [
+    rows = [
         f"{shown_spec(one.model)} conceded {point_line(point)}"
         for one in compared.answers
         for id in one.accepted
         if id in agreed and (point := ledger.point(id))
     ]
+    for one in compared.answers:
+        if ids := [id for id in one.points if id not in agreed and ledger.final_status(id) == UNPROVEN]:
+            rows.append(f"{shown_spec(one.model)} conceded {', '.join(ids)} without evidence, so it stays open")
+    return rows
 
 
 def _open(ledger: Ledger, compared: SideBySide) -> list[str]:
@@ -139,4 +155,4 @@ def _cost(outcome: Outcome) -> str:
     worth = outcome.worth
     if worth is None or not worth.alone.calls or not worth.debate.calls:
         return spent(outcome.spent)
-    return f"{spent(outcome.spent)}; the first answers alone: {spent(worth.alone)}"
+    return f"{spent(outcome.spent)}; the first answers alone: {spent(replace(worth.alone, unmetered=0))}"

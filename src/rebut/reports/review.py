@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from rebut.core.text import counted, cut, squeeze
 from rebut.domain.amounts import duration, money
-from rebut.domain.outcome import Outcome, Seated
-from rebut.domain.review_result import ReviewFinding, ReviewResult
+from rebut.domain.outcome import BY_PROGRAMS, Outcome, Seated
+from rebut.domain.review_result import CHECK, OUTSIDE, ReviewFinding, ReviewResult
 from rebut.reports.terminal import hanging, labelled, shown_spec
 from rebut.workspace.diff import line_counts
-from rebut.workspace.targets.target import Target
+from rebut.workspace.targets.target import Target, absent_citations
 
 MOST_BLOCKS = 10
 """Findings that are shown with their code; further ones are in a table."""
@@ -20,7 +20,7 @@ AROUND = 2
 """Lines of code before and after those that a finding cites."""
 MOST_LINES = 8
 REJECTED = {
-    "judged invalid": "rejected by the judge",
+    "judged invalid": "rejected",
     "struck for an absent citation": "struck, because what it cites is absent",
     "P3": "minor",
 }
@@ -35,15 +35,20 @@ def ending(
     short: str = "",
     told: Sequence[str] = (),
     everything: bool = False,
+    brief: bool = False,
 ) -> str:
-    """What was found, the gravest first; then one line that says what it comes to, and what can be done next."""
+    """What was found, the gravest first; then one line that says what it comes to, and what can be done next.
+
+    A `brief` one names only what a later command needs: the patch, or that the review can be resumed.
+    """
     made = outcome.review
     assert made is not None
     blocks = made.findings if everything else made.shown
     undecided = doubtful(outcome, target)
-    rows = [*hanging(f"  {undecided}", width, 4), ""] if undecided else []
-    absent = [row for line in absent_citations(target) for row in hanging(f"  absent  {line}", width, 10)]
-    rows += [*absent, ""] if absent else []
+    rows = [row for line in (by_programs(outcome), undecided) if line for row in hanging(f"  {line}", width, 4)]
+    rows += [""] if rows else []
+    before = [row for line in unlisted_citations(made, target) for row in hanging(f"  absent  {line}", width, 10)]
+    rows += [*before, ""] if before else []
     most = len(blocks) if everything else MOST_BLOCKS
     for finding in blocks[:most]:
         rows += [*block(finding, target, width), ""]
@@ -54,10 +59,12 @@ def ending(
         rows += labelled("fixed", f"{f.id} {f.place or 'no place'}  {f.severity}  {squeeze(f.text)}", width)
         rows += hanging(f"{'':<16}by {squeeze(f.fixed_by)}", width, 19)
     rows += [""] if made.fixed_since else []
+    if apart := [f for f in made.findings if f.hidden == OUTSIDE and f.severity != "P3" and not everything]:
+        rows += [*hanging("  outside the change, so not counted:", width, 4), *table(apart[:MOST_BLOCKS], width), ""]
     rows += hanging(f"  {summary(outcome, target)}", width, 4)
     for note in _notes(outcome, told):
         rows += labelled("note", note, width)
-    return "\n".join([*rows, *_next(outcome, made, short, width)])
+    return "\n".join([*rows, *_next(outcome, made, short, width, brief)])
 
 
 def headline(outcome: Outcome, target: Target | None = None) -> str:
@@ -65,11 +72,14 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
     made = outcome.review
     assert made is not None
     problems, minor = made.shown, [f for f in made.findings if f.hidden == "P3"]
-    counts = [f"{n} {s}" for s in ("P1", "P2") if (n := sum(f.severity == s for f in problems))]
-    absent = len(absent_citations(target)) if target else 0
-    counts += [counted(absent, "absent citation")] if absent else []
+    absent = sum(CHECK in f.voices for f in problems)
+    before = unlisted_citations(made, target) if target else ()
+    counts = [
+        f"{n} {s}" for s in ("P1", "P2") if (n := sum(f.severity == s and CHECK not in f.voices for f in problems))
+    ]
+    counts += [counted(absent + len(before), "absent citation")] if absent or before else []
     if counts:
-        return f"{counted(len(problems) + absent, 'problem')} to fix ({', '.join(counts)})"
+        return f"{counted(len(problems) + len(before), 'problem')} to fix ({', '.join(counts)})"
     if not outcome.conclusive or not outcome.complete:
         return "no problem found in what was reviewed"
     if fixed := _fixed(made):  # the reviewed files still have them until the patch is applied
@@ -115,9 +125,15 @@ def doubtful(outcome: Outcome, target: Target) -> str:
     return f"Not decided: {'; '.join(dict.fromkeys(why)) or outcome.stopped or outcome.heading}."
 
 
-def absent_citations(target: Target) -> list[str]:
-    """What the reviewed text itself cites and what is not there."""
-    return [line.removeprefix("absent: ") for line in target.cites[1:] if line.startswith("absent: ")]
+def by_programs(outcome: Outcome) -> str:
+    """That programs took the seats which the user left to rebut, and why; empty otherwise."""
+    note = next((note for note in outcome.notes if note.startswith(BY_PROGRAMS)), "")
+    return f"{note[:1].upper()}{note[1:]}." if note else ""
+
+
+def unlisted_citations(made: ReviewResult, target: Target) -> Sequence[str]:
+    """The absent citations of a reviewed text in a session from before these were findings."""
+    return () if any(CHECK in f.voices for f in made.findings) else absent_citations(target)
 
 
 def block(f: ReviewFinding, target: Target, width: int) -> list[str]:
@@ -135,6 +151,9 @@ def block(f: ReviewFinding, target: Target, width: int) -> list[str]:
 
 def _status(f: ReviewFinding) -> Iterable[str]:
     yield f.id
+    if CHECK in f.voices:
+        yield "checked by rebut"
+        return
     yield f.mark or "cites nothing"
     if f.ruling:
         yield f.ruling
@@ -172,8 +191,9 @@ def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | Non
     if f.mark == "absent" or not first.isdecimal():
         return None
     texts = {c.path: c.after for c in target.changes if c.after is not None}
-    if target.file:
-        texts.setdefault(target.file, target.given or target.text)
+    for name in (target.file, target.path):
+        if name:
+            texts.setdefault(name, target.given or target.text)
     start, text = int(first), texts.get(path)
     if text is None and target.text and f.quote:  # the text under review, whose file has no name here
         there = target.text.split("\n")[start - 1 : start]
@@ -243,14 +263,14 @@ def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
     return [note for note in outcome.notes if note.startswith(wanted) and note not in told][:6]
 
 
-def _next(outcome: Outcome, made: ReviewResult, short: str, width: int) -> list[str]:
+def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: bool) -> list[str]:
     if not short:
         return []
-    offers = [f"everything: rebut show {short}", f"in the browser: rebut view {short}"]
+    offers = [] if brief else [f"everything: rebut show {short}", f"in the browser: rebut view {short}"]
     if not outcome.complete:
         offers.insert(0, f"continue: rebut resume {short}")
     if made.patch:
         offers.insert(0, f"patch: rebut apply {short}")
     elif any(f.fix and f.mark in ("found", "located") for f in made.shown):
         offers.insert(0, f"fixes: rebut apply {short}")
-    return hanging(f"  {' · '.join(offers)}", width, 4)
+    return hanging(f"  {' · '.join(offers)}", width, 4) if offers else []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
 from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
 from rebut.domain.limits import is_clamped, shown
-from rebut.domain.outcome import Outcome, Rewritten
+from rebut.domain.outcome import BY_PROGRAMS, Outcome, Rewritten
 from rebut.domain.session_status import asked_by, ledger_of
 from rebut.domain.user_notes import FACT
 from rebut.domain.worth import Worth, fate_of
@@ -29,6 +30,8 @@ WIDE = 60
 ENDLESS = 1_000_000
 MOST_DIFF = 40
 """Lines of a diff that are shown at the end of a debate."""
+REPLY = LazyPattern(r"([\w./-]+@[\w.-]+): ")
+"""How a note on a single reply begins: the key of its question."""
 GUTTER = "  | "
 """Before every line of a diff."""
 
@@ -58,7 +61,8 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
     # Which citations of a plan are absent is the first that its review says.
     notes = [n.partition("; absent: ")[0] if verb and n.startswith("what the text cites: ") else n for n in notes]
-    rows += [line for n in notes if not n.startswith("the ") for line in hanging(f"{'note':<12} {n}", width, 13)]
+    notes = [n for n in notes if not n.startswith("the ") and not (verb and n.startswith(BY_PROGRAMS))]
+    rows += [line for n in notes for line in hanging(f"{'note':<12} {n}", width, 13)]
     return [f"  {row}" for row in rows]
 
 
@@ -272,7 +276,13 @@ def foot(outcome: Outcome, *, width: int, short: str, told: Sequence[str]) -> li
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
         rows += labelled("failed", ", ".join(missing), width)
-    notes = [note for note in outcome.notes if note not in told or is_clamped(note)]
+    notes = [note for note in outcome.notes if note not in told or is_clamped(note) or note.startswith(BY_PROGRAMS)]
+    faults = {key[1] for note in notes if (key := REPLY.match(note))}
+    notes = [note for note in notes if not REPLY.match(note)]
+    if faults:
+        notes.append(
+            f"{counted(len(faults), 'reply was', 'replies were')} used with faults: rebut show {short or 'ID'}"
+        )
     for note in notes[:MOST_NOTES]:
         rows += labelled("note", note, width)
     if len(notes) > MOST_NOTES:

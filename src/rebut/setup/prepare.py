@@ -263,7 +263,7 @@ class Setup:
             return target
         rest = f"; {len(cites) - 1 - MOST_CITED} more" if len(cites) - 1 > MOST_CITED else ""
         note = "; ".join((f"what the text cites: {cites[0]}", *cites[1 : 1 + MOST_CITED])) + rest
-        return replace(target, cites=cites, notes=(*target.notes, note))
+        return replace(target, cites=cites, path=file, notes=(*target.notes, note))
 
     # The plan of a recorded debate. -----------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from rebut.core.files import shipped
 from rebut.core.frozen import frozen
 from rebut.core.network import same_place
 from rebut.core.types import EFFORTS, ModelSpec, Participant
+from rebut.domain.outcome import BY_PROGRAMS
 from rebut.engine.protocol import MANY, MOST_FOUND, Protocol
 from rebut.engine.runtime import Connection
 from rebut.record.record import Record
@@ -123,6 +124,8 @@ class SeatAssignment:
             fresh = f"{_called(party)}'s model ({spec}) in a new conversation"
             notes.append(f"the {default} is {fresh}, so it is not independent")
         for seat, spec in parties.items():
+            if spec.provider in PEOPLE:  # a person who judges the own work knows
+                continue
             if not default and self._judge and self._who(spec) == self._who(specs[self._judge]):
                 notes.append(f"the {self._judge} is {_called(seat)}'s model too ({spec}), so it is not independent")
         for seat, spec in specs.items():
@@ -302,12 +305,19 @@ class SeatAssignment:
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]
     ) -> None:
         """Fill empty roles with programs such as static analysers, and silent roles with a person."""
-        why = "no model found" if self._attended or self._config.user_allow is not None else "no model named"
-        for role, spec in {**dict.fromkeys(self._protocol.silent, "human"), **programs}.items():
-            if not chosen[role]:
-                chosen[role] = [ModelSpec.parse(spec)]
-                notes += [f"{why}: the {role} is {spec}, which applies fixed rules"] if role in programs else []
-        self._note_unlisted(notes)
+        empty = [role for role in (*self._protocol.silent, *programs) if not chosen[role]]
+        for role in empty:
+            chosen[role] = [ModelSpec.parse(programs.get(role, "human"))]
+        taken = [f"the {role} is {programs[role]}" for role in empty if role in programs]
+        notes.append(f"{BY_PROGRAMS}{self._why_none()}; {' and '.join(taken)}, which apply fixed rules")
+
+    def _why_none(self) -> str:
+        """Why no model takes a seat: none is here, or those that are here may not be used."""
+        lists = self._config.user_allow is not None or self._config.repo_allow is not None
+        every = self._find(lambda _: True) if self._find and lists else []
+        barred = [one.name for one in self._available(every) if one.kind != "embedded"]
+        barred = [name for name in dict.fromkeys(barred) if not self._config.allowed(name)]
+        return f"[egress] allow does not list {' or '.join(barred)}" if barred else "none was found"
 
     def _note_unlisted(self, notes: list[str]) -> None:
         if not self._attended and self._config.user_allow is None:

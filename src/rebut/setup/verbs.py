@@ -39,6 +39,8 @@ class Verb:
     name: str
     protocol: str
     roles: Mapping[str, str | Sequence[str]]
+    in_place: bool = False
+    """Its files go to their usual place, not to the session's own folder."""
 
     @property
     def is_panel(self) -> bool:
@@ -62,7 +64,7 @@ class Verb:
         if quick and not given.get("effort"):
             values["effort"] = "low"
         place = load(self.protocol).place
-        if place and not given.get(place):
+        if place and not given.get(place) and not self.in_place:
             values[place] = "-"  # its files stay in the session
         limits = given.get("limits") or {}
         assert isinstance(limits, Mapping)
@@ -103,9 +105,9 @@ def plan(models: Sequence[str] = ()) -> Verb:
     return Verb("plan", "cross", dict(zip(("critic", "judge"), models, strict=False)))
 
 
-def rewrite(models: Sequence[str] = ()) -> Verb:
+def rewrite(models: Sequence[str] = (), *, in_place: bool = False) -> Verb:
     """Two authors revise a text until they agree."""
-    return Verb("plan", "revise", {"author": _authors(models[:2]), "synthesizer": models[2:3]})
+    return Verb("plan", "revise", {"author": _authors(models[:2]), "synthesizer": models[2:3]}, in_place)
 
 
 def _authors(models: Sequence[str]) -> list[str]:

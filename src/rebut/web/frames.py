@@ -43,7 +43,7 @@ from rebut.record.record import TURNED_AWAY, Record, name_of_step, step_of
 from rebut.reports import review
 from rebut.reports.terminal import RULINGS, VERBS, decided, shown_limits, shown_spec, worth_sentences
 from rebut.workspace.diff import BothTexts, head_and_hunks, hunk_range, names, sections, without_prefix
-from rebut.workspace.targets.target import Target, headline, target_of
+from rebut.workspace.targets.target import Target, absent_citations, headline, target_of
 
 Row = dict[str, Json]
 DOCUMENT = "document"
@@ -357,7 +357,7 @@ def _review(outcome: Outcome, target: Target) -> Row:
         row: Row = {"severity": f.severity, "ruling": f.ruling, "reason": f.reason, "seen": f.seen}
         findings[f.id] = _filled(row | {"hidden": f.hidden, "outside": f.outside})
     row = {"headline": _capital(review.headline(outcome, target)), "doubt": review.doubtful(outcome, target)}
-    row |= {"absent": [*review.absent_citations(target)], "decision": made.decision, "patch": files_of(made.patch)}
+    row |= {"absent": [*absent_citations(target)], "decision": made.decision, "patch": files_of(made.patch)}
     row |= {"history": [as_row(one) for one in made.history], "next": [*made.next_actions]}
     return _filled(row | {"findings": findings})
 

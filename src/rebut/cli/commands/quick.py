@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -95,24 +96,33 @@ def review_command(what: str, fix: bool, interactive: bool, company: str | None,
     named["skip_materialize_opposite"] |= not (fix or named["apply_patch"])
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
     verb = verbs.review(_company(company))
-    here = click.get_current_context()
-    chosen = [name for name in CHOOSE if here.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if what and chosen:
-        raise click.UsageError(f"{what} and --{chosen[0].replace('_', '-')} both say what to review; give one")
-    if chosen:
+    if _chosen(what):
         return _go(verb, "", named, wanted_by("", named))
     for name in CHOOSE:
         named.pop(name)
     return _go(verb, "", named, of_review(what))
 
 
+AUTHORS = click.option(
+    "--author",
+    type=SPEC,
+    multiple=True,
+    help="The model that wrote it, which is not called; with --rewrite, a model that writes: give two.",
+)
+
+
 @click.command("plan", cls=Many)
-@click.argument("file", type=PATH)
+@click.argument("file", type=PATH, required=False, default="")
 @click.option("--rewrite", is_flag=True, help="Let two authors revise it until they agree.")
 @click.option("--synthesizer", type=SPEC, help="With --rewrite: the model that merges both plans.")
 @click.option("--baseline", is_flag=True, help="With --rewrite: also merge the first drafts, to compare.")
 @click.option("--show-names", is_flag=True, help="With --rewrite: show the authors each other's names.")
-@cross_options
+@click.option("--strategy", metavar="NAME", help="With --rewrite: debate or synthesize. [debate]")
+@click.option(
+    "--phase", type=click.IntRange(min=1), metavar="N", help="With --rewrite: write to .kiln/tracks/phase-N, too."
+)
+@target_options
+@partial(cross_options, author=AUTHORS)
 @review_options
 @common_options
 def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) -> int:
@@ -120,21 +130,46 @@ def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) ->
     from rebut.cli.shorthand import of_plan, to_rewrite
 
     who = _company(company)
+    chosen = _chosen(file)
+    if not file and not chosen:
+        raise click.UsageError("missing argument 'FILE': the plan to review")
     for name in OF_A_REVIEW if rewrite else OF_A_REWRITE:
         if named.pop(name):
             flag = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{flag} is not for --rewrite" if rewrite else f"{flag} needs --rewrite")
     if rewrite:
+        if other := [name for name in chosen if name != "artifact_file"]:
+            raise click.UsageError(f"--{other[0].replace('_', '-')} is not for --rewrite; name a FILE")
+        file = file or named["artifact_file"]
         topic, context = to_rewrite(file)
         named["context"] = (*named["context"], *context)
-        for name in REVIEW_NAMES:
+        for name in (*REVIEW_NAMES, *CHOOSE):
             named.pop(name)
+        named["author"] = list(named["author"])
         named["rewrites"] = file
-        named["strategy"] = "debate"  # whatever .kiln/config.json says about stages
+        named["strategy"] = named["strategy"] or "debate"  # whatever .kiln/config.json says about stages
         named["everything"] = False  # a revision has no findings to hide
-        return _go(verbs.rewrite(who), topic, named)
+        return _go(verbs.rewrite(who, in_place=named["phase"] is not None), topic, named)
+    if len(named["author"]) > 1:
+        raise click.UsageError(f"a review has one author, got {len(named['author'])}; two write with --rewrite")
+    named["author"] = named["author"][0] if named["author"] else None
     named["skip_materialize_opposite"] = True
+    if chosen:
+        if "target" not in chosen and not {*chosen} & {"scope", "base", "commit", "uncommitted"}:
+            named["target"] = "proposal"
+        return _go(verbs.plan(who), "", named, wanted_by("", named))
+    for name in CHOOSE:
+        named.pop(name)
     return _go(verbs.plan(who), "", named, of_plan(file))
+
+
+def _chosen(what: str) -> list[str]:
+    """The options given that say what is reviewed. UsageError if the argument `what` says it, too."""
+    here = click.get_current_context()
+    chosen = [name for name in CHOOSE if here.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    if what and chosen:
+        raise click.UsageError(f"give {what} or --{chosen[0].replace('_', '-')}, not both: each says what to review")
+    return chosen
 
 
 def _company(given: str | None) -> list[str]:
@@ -145,13 +180,13 @@ def _company(given: str | None) -> list[str]:
 
 
 CHOOSE = ("target", "scope", "base", "commit", "uncommitted", "artifact_file", "context_file", "from_transcript")
-"""The options of `review` that choose what is reviewed."""
+"""The options that choose what is reviewed."""
 OF_A_REVIEW = (
-    *("author", "critic", "judge", "intensity", "mode", "backend_timeout_seconds", "skip_materialize_opposite"),
+    *("critic", "judge", "intensity", "mode", "backend_timeout_seconds", "skip_materialize_opposite"),
     "state_dir",
 )
 """The options of `plan` that a rewrite does not have …"""
-OF_A_REWRITE = ("synthesizer", "baseline", "show_names")
+OF_A_REWRITE = ("synthesizer", "baseline", "show_names", "strategy", "phase")
 """… and those that only a rewrite has."""
 
 

@@ -11,7 +11,16 @@ from rebut.domain import review_result
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, Move
 from rebut.domain.outcome import Outcome
-from rebut.domain.review_result import MOVES, UNCHECKED, Decision, ReviewFinding, ReviewResult, findings_of
+from rebut.domain.review_result import (
+    CHANGED,
+    CHECK,
+    MOVES,
+    UNCHECKED,
+    Decision,
+    ReviewFinding,
+    ReviewResult,
+    findings_of,
+)
 from rebut.domain.worth import Worth, tally
 from rebut.engine.debate import Debate
 from rebut.protocols.cross import findings, versions
@@ -19,6 +28,7 @@ from rebut.protocols.cross.artifacts import final_artifact, patch_of
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
 from rebut.protocols.shared import misread, of_rounds
+from rebut.workspace.targets.target import Target, absent_citations
 
 WHY = {
     "agreed": "the critic agrees",
@@ -31,6 +41,8 @@ WHY = {
     "E": "it was stopped without a decision",
 }
 QUIET_ROUNDS = 2
+CITATION = "C"
+"""The ids of findings of the program begin with it."""
 
 
 # the rules that end a review
@@ -103,9 +115,13 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     reasons = [] if state.trusting else [one.reason for one in state.history if one.by == "judge"]
     if wrong := [line for reason in reasons for line in misread(debate.ledger, reason)]:
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
-    unweighed = [p.id for p in findings.unweighed(debate.ledger)] if state.history else []
-    if unweighed:
-        state.notes.append(f"the judge did not rule on {', '.join(unweighed)}")
+    unweighed = findings.unweighed(debate.ledger) if state.history else ()
+    added = [p.id for p in unweighed if p.voices == ("judge",)]
+    if left := [p.id for p in unweighed if p.id not in added]:
+        state.notes.append(f"the judge did not rule on {', '.join(left)}")
+        doubts.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", state.notes[-1]))
+    if added:
+        state.notes.append(f"the critic did not weigh {', '.join(added)}, which the judge added")
         doubts.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", state.notes[-1]))
     held = [p.id for p in findings.valid_and_grave(debate.ledger)]
     if cause in ("agreed", "quiet") and held:
@@ -193,6 +209,8 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         + (f" [{seen[p.id]}]" if p.id in seen else "")
         for p in grave
     ]
+    false = false_citations(debate.target, final.text if final.n > 1 else "")
+    unresolved += [f"{f.id} ({f.severity}): {f.text}" for f in false if not f.hidden]
     known = {p.id for p in grave}
     unresolved += [said for said in judge.unresolved if said.partition(":")[0] not in known] if judge else []
     unresolved += [
@@ -214,7 +232,10 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         folder=f"{debate.settings.state_dir}/{debate.session}" if debate.settings.state_dir else "",
         content=(final.whole or final.text) if final.n > 1 else "",
         patch=patch_of(final.to_json()) if final.whole else final.patch,
-        findings=tuple(_with_origin(f, ledger, state) for f in findings_of(ledger, seen=seen, outside=outside)),
+        findings=(
+            *false,
+            *(_with_origin(f, ledger, state) for f in findings_of(ledger, seen=seen, outside=outside)),
+        ),
         earlier=state.earlier.session if state.earlier else "",
         since=state.earlier.commit if state.earlier else "",
         history=tuple(state.history),
@@ -238,6 +259,35 @@ def _with_origin(finding: ReviewFinding, ledger: Ledger, state: CrossState) -> R
     ]
     fixed = finding.is_fixed and bool(looked)
     return replace(finding, since=one.session, fixed_by=(one.by or "the new commits") if fixed else "")
+
+
+def false_citations(target: Target, final: str = "") -> tuple[ReviewFinding, ...]:
+    """What the reviewed text cites and what is not there, as findings of the program. `final` is a later version."""
+    text, found = target.given or target.text, list[ReviewFinding]()
+    rows = text.split("\n")
+    for n, said in enumerate(absent_citations(target), 1):
+        cited, _, why = said.partition(" (")
+        place = cited.partition(' "')[0]
+        path = place.partition(":")[0]
+        at = next((i for i, row in enumerate(rows, 1) if place in row), 0)
+        found.append(
+            ReviewFinding(
+                id=f"{CITATION}{n}",
+                severity="P2",
+                raised_as="P2",
+                category="citation",
+                text=f"It cites {cited}: {why.removesuffix(')').removeprefix(f'{path}: ')}.",
+                place=f"{target.path or 'artifact.md'}:{at}" if at else "",
+                quote=rows[at - 1].strip() if at else "",
+                mark="found" if at else "",
+                ruling="valid",
+                reason="looked up by rebut",
+                voices=(CHECK,),
+                round=1,
+                seen=CHANGED if final and place not in final else "",
+            )
+        )
+    return tuple(found)
 
 
 def data(state: CrossState, made: ReviewResult) -> dict[str, Json]:

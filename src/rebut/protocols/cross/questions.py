@@ -13,7 +13,7 @@ from rebut.domain import review_result
 from rebut.domain.ledger import Entry, Move, Slip
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Answers, Ask, Debate, Round
-from rebut.protocols.cross import ballot, findings as weighing, prompts, render, reply_checks
+from rebut.protocols.cross import ballot, ending, findings as weighing, prompts, render, reply_checks
 from rebut.protocols.cross.forms import (
     Additions,
     Chosen,
@@ -200,7 +200,13 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     shown = ballot.of_judge(found, _where(r, found))
     material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule), shown)
     changed = {p.id for p in r.ledger.points if state.differs(p, r.n)}
-    check = reply_checks.judgement(r.ledger, r.n, changed, unquestioned=state.trusting or who.spec.provider == "human")
+    check = reply_checks.judgement(
+        r.ledger,
+        r.n,
+        changed,
+        outside=ending.apart(r, state),
+        unquestioned=state.trusting or who.spec.provider == "human",
+    )
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [

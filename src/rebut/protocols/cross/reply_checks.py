@@ -47,10 +47,11 @@ def critique(ledger: Ledger, changed: Sequence[Point] = (), about: str = "") -> 
 
 
 def judgement(
-    ledger: Ledger, n: int, changed: Collection[str] = (), *, unquestioned: bool = False
+    ledger: Ledger, n: int, changed: Collection[str] = (), *, outside: Collection[str] = (), unquestioned: bool = False
 ) -> Callable[[Judgement], list[str]]:
     """`changed` are the ids of findings that were raised against an earlier version than the one under review.
 
+    `outside` are the ids of findings outside the change, which do not speak against keeping it.
     `unquestioned`: a person judges, or the session began before choices were checked against the rulings.
     """
 
@@ -68,7 +69,7 @@ def judgement(
         wrong += [] if unquestioned else [*_taken_back(ledger, reply), *misread(ledger, reply.reason)]
         if not reply.reason:
             wrong.append("the choice has no reason")
-        if reply.choice == "A" and not unquestioned and (left := _grave_and_valid(ledger, reply)):
+        if reply.choice == "A" and not unquestioned and (left := _grave_and_valid(ledger, reply, outside)):
             wrong.append(f"the choice is A, but you call {', '.join(left)} valid at P1 or P2: it is one or the other")
         if reply.choice == "D" and not reply.rebuttal:
             wrong.append("the choice is D, but there is no rebuttal")
@@ -92,12 +93,13 @@ def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:
     return wrong
 
 
-def _grave_and_valid(ledger: Ledger, reply: Judgement) -> list[str]:
-    """What a reply itself, and the rulings before it, call valid at P1 or P2."""
+def _grave_and_valid(ledger: Ledger, reply: Judgement, outside: Collection[str]) -> list[str]:
+    """What a reply itself, and the rulings before it, call valid at P1 or P2 within the change."""
     ruled = {ledger.issue_of(w.id): w for w in reply.findings}
     now = [id for id, w in ruled.items() if w.ruling == "valid" and w.severity in findings.GRAVE]
     before = [p.id for p in findings.valid_and_grave(ledger) if p.id not in ruled]
-    return [*before, *now, *("what you add" for f in reply.missed[:1] if f.severity in findings.GRAVE)]
+    held = [id for id in (*before, *now) if id not in outside]
+    return [*held, *("what you add" for f in reply.missed[:1] if f.severity in findings.GRAVE)]
 
 
 def additions(ids: Sequence[str]) -> Callable[[Additions], list[str]]:

@@ -14,7 +14,7 @@ from rebut.core.types import Changed, ModelSpec, Participant
 from rebut.domain.fixes import fixes, lines_of
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.prompts import FENCES, fill
-from rebut.domain.review_result import CHANGED, FIXED, SILENT, Seen
+from rebut.domain.review_result import CHANGED, FIXED, SILENT, UNTOUCHED, Seen
 from rebut.engine.debate import Answer, Ask, Debate
 from rebut.protocols.cross import findings as weighing, prompts, render
 from rebut.protocols.cross.forms import NextPatch, NextText
@@ -273,7 +273,8 @@ async def _composed(
 def seen(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion, rounds: int) -> dict[str, Seen]:
     """Finding → what the final version is known to do about it; without those that it leaves as they are.
 
-    A finding is fixed only if a later version differs, and the critic or the judge looked at that very finding there.
+    A finding is fixed only if a later version differs in what it cites, and the critic or the judge looked at that very
+    finding there.
     """
     if final.n == 1:
         return {}
@@ -293,7 +294,11 @@ def _seen(
     last = max([one.round for one in point.wordings] + [m.round for m in ledger.moves if m.point == point.id])
     looked = reviewed_in(last, versions)  # the version in which a participant said something about it last
     if ledger.status(point.id) == "resolved":
-        return FIXED if _alike(point, looked, final) else CHANGED
+        if not _alike(point, looked, final):
+            return CHANGED
+        raised = reviewed_in(max(one.round for one in point.wordings), versions)
+        cites_lines = any(lines_of(e.place) for e in point.evidence)
+        return UNTOUCHED if looked.n > raised.n and cites_lines and _alike(point, raised, final) else FIXED
     if looked.n == final.n:
         return ""
     if rounds > final.round:

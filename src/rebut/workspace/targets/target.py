@@ -68,6 +68,8 @@ class Target:
     """The file in the workspace that this text was read from; empty if it came from elsewhere or is also changed."""
     wrote: str = ""
     """The family of the models that wrote it, if it comes from the transcript of a tool."""
+    path: str = ""
+    """The file that a text with citations was read from, as the user named it."""
     cites: tuple[str, ...] = ()
     """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
 
@@ -152,3 +154,8 @@ def target_of(record: Record) -> Target | None:
     if fact is None:
         return None
     return Target.from_json(cast(Mapping[str, Json], fact.value))
+
+
+def absent_citations(target: Target) -> list[str]:
+    """What the reviewed text itself cites and what is not there."""
+    return [line.removeprefix("absent: ") for line in target.cites[1:] if line.startswith("absent: ")]

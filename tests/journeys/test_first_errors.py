@@ -61,6 +61,7 @@ def test_without_a_terminal_the_help_fits_what_is_here(tmp_path: Path) -> None:
         (400, "The model `gpt-5` does not exist", "`rebut doctor openai:MODEL`", "rebut fork"),
         (429, "insufficient_quota", "Add credit to the account of OPENAI_API_KEY", "rebut resume"),
         (402, "no balance", "Add credit to the account of OPENAI_API_KEY", "rebut resume"),
+        (500, "overloaded", "The provider has a problem: wait and resume.", "rebut resume"),
     ],
 )
 def test_a_refusal_is_two_lines_with_what_fixes_it(
@@ -72,6 +73,21 @@ def test_a_refusal_is_two_lines_with_what_fixes_it(
         assert fixes in helps and f"Then: `{then} " in helps
         shown = json.loads(piped(*DUEL, "--json", env=keyed(server), cwd=tmp_path).stdout)
         assert fixes in shown["hint"] and message in shown["error"] and shown["exit"] == 3
+
+
+def test_the_codes_of_a_provider_are_for_programs(tmp_path: Path) -> None:
+    with Loopback(mode="status", status=401, message="No such key.") as server:
+        why, _ = error_of(*DUEL, env=keyed(server), cwd=tmp_path)
+    assert why.endswith("answered 401: No such key."), "without the type of the error, which the server also sends"
+
+
+@pytest.mark.parametrize("words", ["ask Redis?", "review"])
+def test_one_model_alone_is_named_with_what_is_missing(tmp_path: Path, words: str) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "a.py").write_text("x = 1\n")
+    done = piped(*words.split(), "--with", "openai:gpt-5", env={"OPENAI_API_KEY": "sk-abcdefgh"}, cwd=tmp_path)
+    assert done.returncode == 2 and "needs two models, and has one: openai:gpt-5" in done.stderr, done.stderr
+    assert "--with openai:gpt-5,SPEC" in done.stderr and "Set OPENAI_API_KEY" not in done.stderr
 
 
 @pytest.mark.parametrize("words", ["ask Redis?", "panel Redis?", "plan PLAN.md", "plan PLAN.md --rewrite", "review"])

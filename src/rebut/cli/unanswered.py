@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from rebut.core.frozen import frozen
+from rebut.core.lazy_pattern import LazyPattern
 from rebut.record.events import Answered, Failed
 from rebut.record.record import Record
 
 FIXABLE = ("auth", "missing tool", "rate limit")
 """Failures that asking again does not fix, but the user can."""
+PASSING = ("crashed", "timeout")
+"""Failures that may be over when the debate is resumed."""
+LATER = "Try again later, or name another model: `rebut providers` lists what is here."
+CODES = LazyPattern(r"(?: · [\w.-]+)+(?=;|$)")
+"""What a provider adds to its message for programs."""
 
 
 DOCTOR = "`rebut doctor` tests each of them."
@@ -32,12 +38,12 @@ def unanswered(record: Record) -> Unanswered | None:
         if isinstance(line.event, Failed):
             last.setdefault(line.event.key, line.event)
     failed = list(reversed(last.values()))
-    if not failed or any(one.failure not in FIXABLE or not one.hint for one in failed):
+    if not failed or not all(one.failure in PASSING or (one.failure in FIXABLE and one.hint) for one in failed):
         return None
     whys: dict[str, list[str]] = {}
     for one in failed:
         spec = _spec(record, one)
-        names = whys.setdefault(one.message.removeprefix(f"{spec}: "), [])
+        names = whys.setdefault(CODES.sub("", one.message.removeprefix(f"{spec}: ")), [])
         if (name := f"{spec} ({one.seat})") not in names:
             names.append(name)
     (why, who), *others = whys.items()
@@ -45,7 +51,7 @@ def unanswered(record: Record) -> Unanswered | None:
     other = next((one.seat for one in failed if one.failure == "missing tool"), "")
     return Unanswered(
         f"{' and '.join(who)} did not answer: {why}{more}",
-        " ".join(dict.fromkeys([*(one.hint for one in failed), *([DOCTOR] if others else [])])),
+        " ".join(dict.fromkeys([*(one.hint or LATER for one in failed), *([DOCTOR] if others else [])])),
         f"rebut fork {{}} --seat {other}=SPEC" if other else "rebut resume {}",
     )
 

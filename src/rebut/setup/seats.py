@@ -86,7 +86,8 @@ class SeatAssignment:
         missing = [role for role, count in roles.items() if count and role != self._judge and not chosen[role]]
         third = self._wants_third(chosen)
         found = self._look() if missing else self._look_for_judge(chosen) if third else []
-        if missing and programs:
+        by_programs = any(not chosen[role] for role in programs or () if role != self._judge)
+        if missing and by_programs:
             self._refuse_silent_programs(found)
         repeated = False
         if able := self._available(found):
@@ -96,7 +97,7 @@ class SeatAssignment:
                 self._note_unlisted(notes)
             if third:
                 self._choose_judge(chosen, able, notes)
-        elif programs and any(not chosen[role] for role in programs if role != self._judge):
+        elif programs and by_programs:
             self._choose_programs(chosen, programs, notes)
         specs: dict[str, ModelSpec] = {}
         for role, count in roles.items():

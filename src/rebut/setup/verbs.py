@@ -26,6 +26,8 @@ A_PLAN = 120
 """Seconds per call for a text: with less, the review would be reported as short of time."""
 QUICK = {"timeout": 60, "calls": 10, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
+ROLES = ("proposer", "critic")
+"""The role of the model that a verb names first."""
 THRIFTY_TOKENS = 300_000
 REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
 BEGINNING = 100_000
@@ -139,6 +141,13 @@ def planned(
     except NotSeated as error:
         from rebut.setup.discover import GET_ONE
 
+        roles = [role for role, who in first_look.values.items() if isinstance(who, str) and who and role in ROLES]
+        if roles:  # one was named, and there is no other here
+            one = str(first_look.values[roles[0]])
+            raise NotSeated(
+                f"`rebut {first_look.verb}` needs two models, and has one: {one}",
+                f"Name another one, too: --with {one},SPEC. `rebut providers` lists what is here.",
+            ) from error
         raise NotSeated(
             f"`rebut {first_look.verb}` needs two models, and found fewer",
             "" if error.why_none == GET_ONE else f"Name them, for example {naming}.",

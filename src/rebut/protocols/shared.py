@@ -14,6 +14,7 @@ from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
 from rebut.domain.ledger import Ledger, MoveKind, Point, Same
 from rebut.domain.prompts import CONTEXT, FENCES
+from rebut.domain.review_result import MOVES
 from rebut.engine.debate import Answer, Ask, Debate, Failure
 from rebut.engine.protocol import Preparation
 
@@ -197,7 +198,7 @@ def misread(ledger: Ledger, text: str) -> list[str]:
     for names, word in claimed:
         for id in re.findall(rf"\b(?:{ids})\b", names):
             issue = ledger.issue_of(id)
-            moves = [m for m in ledger.moves if m.point == issue and (m.by != "judge" or m.kind == "mend")]
+            moves = [m for m in ledger.moves if m.point == issue and (m.by != "judge" or m.kind == MOVES["fixed"])]
             if not any(m.kind in SAID[word] for m in moves):
                 status = replace(ledger, moves=tuple(moves)).final_status(issue)
                 wrong.append(f"the reasons say that {id} was {word}; on record it is {status}")

@@ -172,7 +172,8 @@ async def _ended(record: Record, outcome: Outcome) -> SessionResult:
         assert made is not None
         left = [f for f in made.findings if f.hidden in ("", "P3")]
         findings = [_finding(f) for f in sorted(left, key=lambda f: f.severity)]
-        findings += [ResultFinding(mark="absent", text=cut(line, ITEM)) for line in review.absent_citations(target)]
+        before = review.unlisted_citations(made, target)
+        findings += [ResultFinding(mark="absent", text=cut(line, ITEM)) for line in before]
         heading = f"{review.doubtful(outcome, target)} {review.headline(outcome, target).upper()}".strip()
         more = made.hidden_line(left)
     return SessionResult(

@@ -79,12 +79,40 @@ def test_a_git_folder_inside_that_reads_from_another_repository_is_refused(
     assert "leads to another repository" in err and "safe.directory" in err and PRIVATE not in out + err
 
 
-def test_a_clone_that_borrows_objects_is_read(
-    private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:  # J6
-    git(private, "clone", "-q", "--shared", ".", str(tmp_path / "clone"))
-    (tmp_path / "clone/diary.txt").write_text("x = 1\n")
-    assert review(monkeypatch, tmp_path / "clone") != 2, capsys.readouterr().err
+@pytest.mark.parametrize("how", ["alternates", "through a folder inside", "one folder", "one object", "packs"])
+def test_objects_of_another_repository_are_read_only_if_the_user_says_so(
+    how: str, private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C16: an author who knows the id of a private commit could have it sent as deleted lines
+    planted, theirs = new(tmp_path / "planted", {}), private / ".git/objects"
+    if how == "packs":
+        git(private, "repack", "-qad")
+    mine = planted / ".git/objects"
+    head = git(private, "rev-parse", "HEAD").strip()
+    git(planted, "config", "core.logAllRefUpdates", "false")
+    if how == "one folder":
+        shutil.rmtree(mine)
+        mine.mkdir()
+        for place in theirs.iterdir():
+            (mine / place.name).symlink_to(place)
+    elif how in ("one object", "packs"):
+        for place in [path for path in theirs.rglob("*") if path.is_file()]:
+            target = mine / place.relative_to(theirs)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists():
+                target.symlink_to(place)
+    elif how == "alternates":
+        (mine / "info/alternates").write_text(f"{theirs}\n")
+    else:
+        (planted / "store/info").mkdir(parents=True)
+        (planted / "store/info/alternates").write_text(f"# ours\n{theirs}\n")
+        (mine / "info/alternates").write_text("../../store\n")
+    (planted / ".git" / (planted / ".git/HEAD").read_text().removeprefix("ref: ").strip()).write_text(f"{head}\n")
+    assert review(monkeypatch, planted) == 2
+    out, err = capsys.readouterr()
+    assert "leads to another repository" in err and "safe.directory" in err and PRIVATE not in out + err
+    (tmp_path / "gitconfig").write_text(f"[safe]\n\tdirectory = {planted}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    assert review(monkeypatch, planted) != 2, capsys.readouterr().err  # as after `git clone --shared`
 
 
 def test_a_worktree_and_a_submodule_are_read(

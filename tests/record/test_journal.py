@@ -306,6 +306,30 @@ def test_a_second_process_is_told_who_runs_the_session(tmp_path: Path) -> None: 
     assert asyncio.run(rebut.resume(id)).heading == "VERDICT", "the lock goes with its process"
 
 
+KILLED_WHILE_IT_FORKS = """
+import os, sys, time
+from pathlib import Path
+from rebut.record.journal import Journal
+journal = Journal.open(Path(sys.argv[1]))
+if os.fork():
+    print("ready", flush=True)
+    time.sleep(60)
+else:  # as a child is between its fork and its exec: it has the parent's lock, too
+    os.close(1)
+    time.sleep(0.7)
+    os._exit(0)
+"""
+
+
+def test_a_lock_that_a_killed_process_left_to_a_child_is_waited_for(tmp_path: Path) -> None:  # C3
+    begin(tmp_path / "session").close()
+    command = [sys.executable, "-c", KILLED_WHILE_IT_FORKS, str(tmp_path / "session")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stdout.readline() == "ready\n"
+        process.kill()
+    Journal.open(tmp_path / "session").close()
+
+
 def test_only_the_holder_of_the_lock_sets_a_torn_tail_aside(stopped: str) -> None:  # C3, C13
     path = journal_of(stopped)
     whole = path.read_bytes()

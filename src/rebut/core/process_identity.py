@@ -36,6 +36,12 @@ def own_start(pid: int) -> str:
     return started(pid)
 
 
+def runs(pid: str, since: str) -> bool:
+    """Whether the process with this number, which started then, still runs."""
+    # A zombie was killed, and its parent has not noticed yet.
+    return pid.isdigit() and bool(since) and started(int(pid)) == since and not is_zombie(int(pid))
+
+
 def is_zombie(pid: int) -> bool:
     with suppress(OSError, IndexError):
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"

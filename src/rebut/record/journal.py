@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rebut.core import files
 from rebut.core.errors import RecordAltered, RecordError, RecordLost, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.core.frozen import frozen
-from rebut.core.process_identity import own_start
+from rebut.core.process_identity import own_start, runs
 from rebut.core.text import encoded
 from rebut.core.working_time import WorkingTime
 from rebut.record import stores
@@ -181,6 +181,10 @@ def _set_aside(folder: Path, found: Read) -> None:
     raise RecordError(f"{folder.name}: there are too many torn tails already", f"Look at {folder}.")
 
 
+LEFT_BEHIND = 5.0
+"""Seconds that a lock is waited for whose owner does not run any more."""
+
+
 def take_lock(folder: Path) -> int:
     """Lock the session; `SessionBusy` while another process has it. Closing the returned descriptor unlocks it."""
     try:
@@ -189,17 +193,24 @@ def take_lock(folder: Path) -> int:
         raise RecordError(
             f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
         ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        owner = os.pread(lock, 64, 0).decode(errors="replace").partition(" ")[0]
-        os.close(lock)
-        by = f" (process {owner})" if owner else ""
-        raise SessionBusy(
-            f"session {folder.name} is being run by another process{by}",
-            f"Wait for it to end, or watch it with `rebut show {folder.name}`.",
-        ) from error
-    return lock
+    until = time.monotonic() + LEFT_BEHIND
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner, _, since = os.pread(lock, 200, 0).decode(errors="replace").partition(" ")
+            # A process that was killed while it started another one: until that one is a program of its own, it has
+            # the lock of its parent, too.
+            if not runs(owner, since) and time.monotonic() < until:
+                time.sleep(0.01)
+                continue
+            os.close(lock)
+            by = f" (process {owner})" if owner else ""
+            raise SessionBusy(
+                f"session {folder.name} is being run by another process{by}",
+                f"Wait for it to end, or watch it with `rebut show {folder.name}`.",
+            ) from error
+        return lock
 
 
 async def opened_journal(folder: Path, listener: Callable[[Line], None] | None = None) -> Journal:

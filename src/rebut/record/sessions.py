@@ -12,7 +12,7 @@ from rebut.core import files
 from rebut.core.errors import RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
-from rebut.core.process_identity import is_zombie, started
+from rebut.core.process_identity import runs
 from rebut.record import journal, stores
 from rebut.record.events import Opened, from_json
 from rebut.record.record import Record
@@ -247,9 +247,7 @@ def running(folder: Path) -> str:
         pid, _, since = files.read(folder / "lock", 200).decode(errors="replace").partition(" ")
     except OSError:
         return ""
-    if not (pid.isdigit() and since and started(int(pid)) == since):
-        return ""
-    return "" if is_zombie(int(pid)) else pid  # killed, and its parent has not noticed yet
+    return pid if runs(pid, since) else ""
 
 
 def short(root: Path, id: str) -> str:

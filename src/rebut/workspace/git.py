@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -417,11 +418,43 @@ def _leads_outside(home: Path, top: Path) -> Path | None:
             return common
     except OSError:
         return common
-    inside = [home / name for name in ("HEAD", "config", "packed-refs", "index", "objects", "objects/pack", "reftable")]
-    for folder, folders, names in os.walk(home / "refs"):
-        inside += [Path(folder, name) for name in (*folders, *names)]
-    links = (place for place in (home / "refs", *inside) if place.is_symlink())
-    return next((link for link in links if not link.resolve().is_relative_to(top)), None)
+    inside = [home / name for name in ("HEAD", "config", "packed-refs", "index", "objects", "refs", "reftable")]
+    links = [place for place in inside if place.is_symlink()]
+    links += [link for name in ("refs", "objects", "reftable") for link in _links_in(home / name)]
+    if link := next((link for link in links if not link.resolve().is_relative_to(top)), None):
+        return link
+    return _borrows_from_outside(home / "objects", top)
+
+
+def _links_in(folder: Path) -> Iterator[Path]:
+    """The links in a folder and in those below it."""
+    folders = [str(folder)]
+    for place in folders:
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    yield Path(entry.path)
+                elif entry.is_dir():
+                    folders.append(entry.path)
+
+
+def _borrows_from_outside(objects: Path, top: Path) -> Path | None:
+    """The file by which git would read the objects of a repository outside `top`. One inside may name another."""
+    stores = [objects.resolve()]
+    for store in stores:
+        named = store / "info/alternates"
+        try:
+            lines = named.read_text("utf-8", "replace").splitlines() if named.is_file() else []
+        except OSError:
+            return named
+        for line in lines:
+            # A name in quotes is written as in C; what it says does not matter, since it is not what git itself writes.
+            place = Path(store, line).resolve()
+            if line.startswith('"') or not place.is_relative_to(top):
+                return named
+            if line and not line.startswith("#") and place not in stores:
+                stores.append(place)
+    return None
 
 
 def _is_in_repository(folder: Path) -> bool:

@@ -233,7 +233,9 @@ def _responses(words: Words, call: Call) -> Iterator[Frame]:
     item: Frame = {"type": "message", "id": "i", "role": "assistant"}
     item["content"] = [{"type": "output_text", "text": "".join(said)}]
     if call:
-        item = {"type": "function_call", "id": "i", "call_id": "t1", "name": call[0], "arguments": json.dumps(call[1])}
+        space, _, name = call[0].rpartition("/")
+        item = {"type": "function_call", "id": "i", "call_id": "t1", "name": name, "arguments": json.dumps(call[1])}
+        item |= {"namespace": space} if space else {}
     yield {"type": "response.created", "response": {"id": "r"}}
     if len(said) > 1:
         yield {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}}

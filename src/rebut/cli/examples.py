@@ -123,7 +123,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "config": (("config path", "where your config file is"), ("config show", "the settings in effect")),
     "mcp": (
         ("mcp", "what a host starts, in the folder of the project"),
-        ("mcp --root ../shop", "for a host that starts it elsewhere"),
+        ("mcp install", "add it to every agent host that is found here"),
+        ("mcp install --host codex --print", "only show the entry"),
+        ("mcp uninstall --host cursor", "take it out again"),
     ),
     "skill": (
         ("skill install", "for every coding agent found on this machine"),

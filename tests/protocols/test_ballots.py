@@ -10,6 +10,7 @@ from typing import Any
 import crosses
 import duels
 import panels
+import pytest
 import revisions
 import voices
 from terminals import at_a_terminal
@@ -311,3 +312,55 @@ def test_a_person_writes_a_plan_and_critiques_the_other(tmp_path: Path, workspac
     assert answer_of("r0/draft@author.1")["document"] == "# Plan: sign cookies"
     [weakness] = answer_of("r1/critique@author.1")["weaknesses"]
     assert (weakness["text"], weakness["impact"], weakness["severity"]) == ("No rollback.", "completeness", "high")
+
+
+def test_a_person_revises_a_plan_and_another_merges_both(
+    tmp_path: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # K6 K11
+    """Each point by a key and a sentence, and the document in the editor as it is: no field by field."""
+    monkeypatch.setenv("EDITOR", "sed -i s/servers/tokens/")
+    sat = revisions.seats(tmp_path / "s", revisions.answers(1))
+    words = ["revise", "plan", "Keep sessions", "--author", "human", "--author", sat["author"][1]]
+
+    def talk(expect: Callable[[str], None], type_: Callable[[str], None]) -> None:
+        expect("Your plan, as Markdown with headings")
+        type_("# Keep sessions on servers\r")
+        for ask in ("What is good in it", "What is wrong, missing or risky in it"):
+            expect(ask)
+            type_("\r" if "good" in ask else "No rollback.\r")
+        expect("c/s/m/n > ")
+        type_("m")
+        expect("h/m/l > ")
+        type_("h")
+        type_("\r")
+        expect("Where it is better than yours")
+        type_("\r")
+        expect("Answer the critique of your plan, point by point; then edit the plan.")
+        expect("c/d > ")
+        type_("c")
+        expect("change it: why? ")
+        type_("Tokens need no server.\r")
+        expect("Your plan, with the same headings (:e edits it; Enter: as it is)")
+        type_(":e\r")
+        expect("from your editor)")
+        expect("What changed and why, in one sentence")
+        type_("Tokens.\r")
+        expect("Merge both plans: say what becomes of each point, then edit the first plan.")
+        for key in "ao":
+            expect("a/o/u > ")
+            type_(key)
+            expect("why? ")
+            type_("It is the goal.\r")
+        expect("The final plan (:e edits it; Enter: as it is)")
+        type_("\r")
+        expect("What the plan does, in a sentence")
+        type_("It signs tokens.\r")
+
+    code, screen = seen([*words, "--synthesizer", "human", "--rounds", "1"], workspace, talk)
+    assert code == 0, screen
+    revised, merged = answer_of("r1/revision@author.1"), answer_of("synthesis@synthesizer")
+    assert revised["document"] == "# Keep sessions on tokens" and not revised["defended"]
+    assert [row["change"] for row in revised["addressed"]] == ["Tokens need no server."]
+    assert merged["document"] == revised["document"], "Enter keeps it"
+    assert [(row["id"], row["how"]) for row in merged["adopted"]] == [("W1", "It is the goal.")]
+    assert [(row["id"], row["why"]) for row in merged["overruled"]] == [("W2", "It is the goal.")]

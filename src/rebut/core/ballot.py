@@ -5,7 +5,7 @@ A protocol gives it along with a question. The answers become the same form that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -52,6 +52,8 @@ class Remark:
     """Another field of an entry that gets the same text."""
     least: int = 0
     """How many entries a list needs."""
+    draft: str = ""
+    """The text as it is so far: the editor opens with it, and an empty line keeps it."""
 
 
 @frozen
@@ -64,6 +66,16 @@ class Listed:
     severity: str = ""
     stands: str = ""
     """The ruling that stands already, in words; empty if the person must rule."""
+
+
+@frozen
+class RulingList:
+    """The list of the form for one kind of ruling, and the names of its fields there."""
+
+    name: str
+    reason: str
+    cites: str = ""
+    id: str = "id"
 
 
 @frozen
@@ -84,6 +96,8 @@ class Rulings:
     """Whether every ruling needs a reason: where a person debates, the reason is what counts."""
     cites: str = ""
     """The name of the places that the reason cites; empty if there is none."""
+    lists: Mapping[str, RulingList] = field(default_factory=dict)
+    """Ruling → the list that it goes into; without any, all go into the list `name`."""
 
 
 @frozen
@@ -115,6 +129,19 @@ def ruling(rulings: Rulings, row: Listed, value: Json, severity: str, why: str) 
     made: dict[str, Json] = {"id": row.id, rulings.ruling: value, rulings.reason: why}
     made |= {rulings.cites: cited(why)} if rulings.cites else {}
     return made | ({rulings.severity: severity or row.severity} if rulings.severity else {})
+
+
+def in_lists(rulings: Rulings, made: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """The fields of the form that rulings fill, made one by one."""
+    if not rulings.lists:
+        return {rulings.name: [dict(row) for row in made]}
+    out: dict[str, list[Json]] = {one.name: [] for one in rulings.lists.values()}
+    for row in made:
+        into, why = rulings.lists[str(row[rulings.ruling])], row[rulings.reason]
+        filled: dict[str, Json] = {into.id: row["id"], into.reason: why}
+        filled |= {into.cites: cited(str(why))} if into.cites else {}
+        out[into.name].append(filled)
+    return dict(out)
 
 
 def entry(remark: Remark, said: str, decided: Mapping[str, Json]) -> Json:
@@ -171,13 +198,15 @@ def answered(ballot: Ballot, sent: Mapping[str, Any]) -> dict[str, Json]:
         form[ballot.aside] = _text(sent.get("reason"))
     if ballot.rulings:
         rows = ((row, _table(rulings.get(row.id))) for row in ballot.rulings.rows)
-        form[ballot.rulings.name] = [made for row, said in rows if (made := _ruling(ballot.rulings, row, said))]
+        form |= in_lists(
+            ballot.rulings, [made for row, said in rows if (made := _ruling(ballot.rulings, row, said)) is not None]
+        )
     return nested(form)
 
 
 def _remark(remark: Remark, said: object, first: str) -> Json:
     if remark.many is None:
-        text = _text(said) or remark.usual.get(first, remark.usual.get("", ""))
+        text = _text(said) or remark.draft or remark.usual.get(first, remark.usual.get("", ""))
         if not text:
             raise Unfilled(f"An answer is needed: {remark.ask}")
         return text

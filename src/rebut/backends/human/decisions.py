@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 
 from rebut.backends.human.terminal import columns, drawn, plain
-from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings, entry, nested, ruling
+from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings, entry, in_lists, nested, ruling
 from rebut.core.json_value import Json
 
 EVERYTHING, REASON, EDIT = "?", "w", "e"
@@ -30,7 +30,7 @@ class Decisions:
         ballot: Ballot,
         *,
         key: Callable[[], Awaitable[str]],
-        line: Callable[[str], Awaitable[str]],
+        line: Callable[..., Awaitable[str]],
         write: Callable[[str], None],
         everything: str,
     ) -> None:
@@ -58,7 +58,9 @@ class Decisions:
         if ballot.aside:
             picked[ballot.aside] = self._reason
         if ballot.rulings:
-            picked[ballot.rulings.name] = [self._ruled[row.id] for row in ballot.rulings.rows if row.id in self._ruled]
+            picked |= in_lists(
+                ballot.rulings, [self._ruled[row.id] for row in ballot.rulings.rows if row.id in self._ruled]
+            )
         return nested({**ballot.rest, **picked})
 
     def _show(self) -> None:
@@ -221,6 +223,8 @@ class Decisions:
     async def _remark(self, remark: Remark, first: str) -> Json:
         if remark.many is not None:
             return await self._lines(remark)
+        if remark.draft:
+            return await self._edited(remark)
         usual = remark.usual.get(first, remark.usual.get("", ""))
         offer = f"Enter: {usual}" if usual else "an answer is needed"
         self._write("\n")
@@ -230,6 +234,14 @@ class Decisions:
         while (said := (await self._line("  > ")).strip()) == EVERYTHING:
             self._write(f"\n{self._everything}\n\n")
         return said or usual
+
+    async def _edited(self, remark: Remark) -> str:
+        """A text that is there already, as the person leaves it."""
+        self._write("\n")
+        self._paragraph(f"{remark.ask} (:e edits it; Enter: as it is)")
+        while (said := (await self._line("  > ", remark.draft)).strip()) == EVERYTHING:
+            self._write(f"\n{self._everything}\n\n")
+        return said or remark.draft
 
 
 def _named(options: Sequence[Option]) -> list[str]:

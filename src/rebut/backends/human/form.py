@@ -158,10 +158,10 @@ class SchemaForm:
                 return text
         return "\n".join(lines)
 
-    async def text(self, question: str) -> str:
-        """One line, or the text from the editor."""
+    async def text(self, question: str, draft: str = "") -> str:
+        """One line, or the text from the editor, which opens with the draft."""
         while (typed := await self._ask(question)).strip() == EDIT:
-            if text := await self._edited(""):
+            if text := await self._edited(draft):
                 return text
         return typed
 

@@ -249,7 +249,12 @@ async def revise_documents(r: Round, state: ReviseState, played: RoundSoFar) -> 
         critique = played.critiques[1 - by]
         required = list(dict.fromkeys(id for id, _ in critique.weaknesses if id))
         check = reply_checks.revision(r.ledger, who.seat, required, state.latest(by).text)
-        asks.append(Ask(who, _revision_prompt(r, state, by, critique, required), Revision, check, max_output=LONG))
+        points = [p for p in r.ledger.points if p.id in required]
+        shown = Material(
+            ballot=ballot.of_revision(r.topic, state.stage.name, state.latest(by).text, critique.text, points)
+        )
+        prompt = _revision_prompt(r, state, by, critique, required)
+        asks.append(Ask(who, prompt, Revision, check, material=shown, max_output=LONG))
     asked = r.ledger
     got = await ask_twice(r, "revision", asks)
     for by, one in enumerate(got):

@@ -8,11 +8,12 @@ from typing import TypeVar
 
 from rebut.core.errors import ParticipantFailed
 from rebut.core.text import plural
+from rebut.core.types import Material
 from rebut.domain.forms import Form, cited
 from rebut.domain.ledger import Claim, Ledger
 from rebut.domain.prompts import fill
 from rebut.engine.debate import Debate, Failure
-from rebut.protocols.revise import log, prompts, render, reply_checks
+from rebut.protocols.revise import ballot, log, prompts, render, reply_checks
 from rebut.protocols.revise.forms import Plan, Verdict
 from rebut.protocols.revise.prompts import Labels, shared
 from rebut.protocols.revise.render import of_plan, of_verdict
@@ -69,12 +70,29 @@ def _contradiction(form: Verdict, placed: render.Placed) -> str:
 async def baseline(debate: Debate, state: ReviseState) -> str:
     """A synthesis of the first drafts alone, to compare with; empty if the call failed."""
     prompt, who = _prompt(debate, state, first=True), debate.seat("synthesizer")
+    shown = _shown(debate, state, first=True)
     if state.stage.name == "plan":
         check = reply_checks.plan(Ledger())
-        plan = await debate.try_ask(who, "baseline", prompt, schema=Plan, check=check, max_output=LONG)
+        plan = await debate.try_ask(
+            who,
+            "baseline",
+            prompt,
+            schema=Plan,
+            check=check,
+            max_output=LONG,
+            material=shown,
+        )
         return "" if isinstance(plan, Failure) else plan.value.document
     weighed = reply_checks.verdict(Ledger())
-    verdict = await debate.try_ask(who, "baseline", prompt, schema=Verdict, check=weighed, max_output=LONG)
+    verdict = await debate.try_ask(
+        who,
+        "baseline",
+        prompt,
+        schema=Verdict,
+        check=weighed,
+        max_output=LONG,
+        material=shown,
+    )
     if isinstance(verdict, Failure):
         return ""
     claims = [Claim(f.text, "", 0, cited(f.evidence)) for f in verdict.value.findings if f.text]
@@ -82,15 +100,17 @@ async def baseline(debate: Debate, state: ReviseState) -> str:
 
 
 async def _ask(debate: Debate, state: ReviseState, schema: type[F], check: Callable[[F], list[str]]) -> F:
-    who, prompt = debate.seat("synthesizer"), _prompt(debate, state)
-    got = await debate.try_ask(who, "synthesis", prompt, schema=schema, check=check, closing=True, max_output=LONG)
+    who, prompt, shown = debate.seat("synthesizer"), _prompt(debate, state), _shown(debate, state)
+    got = await debate.try_ask(
+        who, "synthesis", prompt, schema=schema, check=check, closing=True, max_output=LONG, material=shown
+    )
     if not isinstance(got, Failure):
         return got.value
     if got.kind == "budget":
         raise LimitReached(got.message)
     try:
         again = await debate.ask(
-            who, "synthesis.again", prompt, schema=schema, check=check, closing=True, max_output=LONG
+            who, "synthesis.again", prompt, schema=schema, check=check, closing=True, max_output=LONG, material=shown
         )
     except ParticipantFailed as error:
         if error.kind == "budget":
@@ -98,6 +118,16 @@ async def _ask(debate: Debate, state: ReviseState, schema: type[F], check: Calla
         hint = "Every document is kept. Resume when it can answer, or fork with --seat synthesizer=…."
         raise aborted(debate, who, f"gave no {state.stage.name}", error, hint) from error
     return again.value
+
+
+def _shown(debate: Debate, state: ReviseState, *, first: bool = False) -> Material:
+    """What a person who merges the documents is shown."""
+    ledger = debate.ledger if state.settings.debates and not first else Ledger()
+    texts = [(versions[0] if first else versions[-1]).text for versions in state.versions]
+    documents = (texts[0], texts[-1])
+    if state.stage.name == "plan":
+        return Material(ballot=ballot.of_plan(debate.topic, documents, ledger.points))
+    return Material(ballot=ballot.of_verdict(debate.topic, documents, ledger.open))
 
 
 def _prompt(debate: Debate, state: ReviseState, *, first: bool = False) -> str:

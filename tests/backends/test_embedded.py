@@ -453,10 +453,10 @@ def test_what_is_missing_is_said_with_the_command_that_gets_it(
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(UsageError) as failed:
         connect("local", tmp_path)
-    assert "pip install 'rebut[local]'" in failed.value.hint and "rebut models get" in failed.value.hint
+    assert "pip install xllamacpp" in failed.value.hint and "rebut models get" in failed.value.hint
     with pytest.raises(UsageError, match="xllamacpp") as failed:
         connect(f"gguf:{file}", tmp_path)
-    assert "pip install 'rebut[local]'" in failed.value.hint
+    assert "pip install xllamacpp" in failed.value.hint
 
 
 def test_a_model_file_is_free_of_charge_found_from_the_workspace_and_labelled(file: Path, runner: Runner) -> None:

@@ -122,6 +122,15 @@ def drawn(**more: Any) -> Any:
     return replace(asked, participant=replace(asked.participant, sampling=Sampling(0.25, 42)))
 
 
+def test_a_question_that_is_asked_again_has_another_seed() -> None:  # C20
+    """With the same seed, a model might give the same reply to the same complaint."""
+    for kind in ("openai", "google"):
+        with Loopback(wires.ANSWERS) as server:
+            wires.ask(kind, server, drawn())
+            wires.ask(kind, server, replace(drawn(), attempt=2))
+        assert [body.get("generationConfig", body)["seed"] for body in server.bodies] == [42, 43]
+
+
 @pytest.mark.parametrize(
     ("kind", "has"),
     [

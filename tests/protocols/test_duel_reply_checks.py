@@ -372,6 +372,19 @@ def test_the_summary_prompt_asks_for_all_that_must_be_kept(tmp_path: Path) -> No
         assert words in prompt  # D4
 
 
+@pytest.mark.parametrize(("words", "calls"), [(300, 1), (550, 1), (650, 2), (3000, 2)])
+def test_a_summary_is_sent_back_if_it_is_longer_than_about_800_tokens(
+    tmp_path: Path, words: int, calls: int
+) -> None:  # D4
+    long = duels.summary(3) | {"proposer": "Redis keeps it. " * (words // 3)}
+    outcome = duel(tmp_path, {"r3/summary@judge": long}, rounds=3)
+    [asked] = [c.asked for key, c in record_of(outcome).calls.items() if key == "r3/summary@judge"]
+    assert len(asked) == calls
+    if calls > 1:
+        assert re.search(r"the summary is about \d+ tokens long; 500 to 800 are asked for", asked[2].followup)
+        assert any("tokens long" in note for note in outcome.notes), "it was no shorter then"
+
+
 def test_what_a_summary_holds_reaches_the_debaters(tmp_path: Path) -> None:
     written = {
         "proposer": "P stands for Redis.",

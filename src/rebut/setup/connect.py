@@ -95,7 +95,7 @@ def _local(spec: ModelSpec, workspace: Path) -> Connection:
         known = ", ".join(one.id for one in weights.LARGER)
         raise UsageError(f"local has no model {spec.model!r}", f"Write local:NAME with {known}, or gguf:PATH.")
     if not weights.is_here(model):
-        first = "" if weights.has_runner() else "Run `pip install 'rebut[local]'`, then "
+        first = "" if weights.has_runner() else "Run `pip install xllamacpp`, then "
         get = f"rebut models get {model.id}" if model.place else "rebut models get"
         raise NotAvailable(
             f"{spec.identity} has no model file yet",
@@ -119,9 +119,7 @@ def _model_file(path: Path, spec: ModelSpec) -> Connection:
     from rebut.backends.embedded.backend import LABEL, Local
 
     if not weights.has_runner():
-        raise NotAvailable(
-            f"{spec.provider} needs xllamacpp, which is not installed", "Run `pip install 'rebut[local]'`."
-        )
+        raise NotAvailable(f"{spec.provider} needs xllamacpp, which is not installed", "Run `pip install xllamacpp`.")
     known = next((one for one in (weights.SMOLLM2, *weights.LARGER) if path.resolve().name == one.file), None)
     label = LABEL if known is weights.SMOLLM2 else ""
     backend = Local(path, name=known.name if known else "", label=label, effort=spec.effort)

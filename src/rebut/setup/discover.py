@@ -304,9 +304,7 @@ def _can_be_written(spec: ModelSpec) -> bool:
 def _embedded(env: Mapping[str, str]) -> FoundModel:
     """The models that run inside rebut. The smallest only shows how rebut works, so it is never chosen by itself."""
     if not weights.has_runner():
-        return FoundModel(
-            EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"
-        )
+        return FoundModel(EMBEDDED, "embedded", problem="xllamacpp is not installed", advice="pip install xllamacpp")
     if larger := weights.larger_here(env):
         names, specs = larger[0].name, tuple(ModelSpec(EMBEDDED, one.id) for one in larger)
         return FoundModel(EMBEDDED, "embedded", True, names, specs)
@@ -345,7 +343,7 @@ def programs(found: Sequence[FoundModel]) -> list[FoundModel]:
         FoundModel("rules", "program", True, "a judge of code by fixed rules"),
         FoundModel("gguf", "program", True, "any model file, as gguf:PATH")
         if weights.has_runner()
-        else FoundModel("gguf", "program", problem="xllamacpp is not installed", advice="pip install 'rebut[local]'"),
+        else FoundModel("gguf", "program", problem="xllamacpp is not installed", advice="pip install xllamacpp"),
     ]
 
 

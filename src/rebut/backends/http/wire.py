@@ -121,14 +121,8 @@ class Wire(ABC):
         return worst_case(self._model, self._provider, input_tokens, output_tokens, writes=self.marks_cache)
 
     def sampling_fields(self, request: Request, without: set[str], sent: set[str]) -> dict[str, Json]:
-        """The seat's temperature and seed as fields of this wire, without those that it lacks or that were refused.
-
-        A question that is asked again has another seed: with the same one, a model might give the same reply.
-        """
-        sampling = request.sampling
-        if sampling.seed is not None:
-            sampling = replace(sampling, seed=sampling.seed + request.attempt - 1)
-        given = sampling.to_json().items()
+        """The seat's temperature and seed as fields of this wire, without those that it lacks or that were refused."""
+        given = request.sampling.to_json().items()
         fields = {self.knobs[name]: value for name, value in given if name in self.knobs and name not in without}
         sent |= {name for name, _ in given if self.knobs.get(name) in fields}
         return fields

@@ -202,7 +202,7 @@ def _list_models() -> None:
     say("  to get one   rebut models get NAME")
     say(folded(f"  folder       {weights.folder(os.environ)}", sys.stdout, 4))
     if not weights.has_runner():
-        say(folded("  note: they need xllamacpp, which is not installed: pip install 'rebut[local]'", sys.stdout, 4))
+        say(folded("  note: they need xllamacpp, which is not installed: pip install xllamacpp", sys.stdout, 4))
 
 
 def spec_of(model: Weights) -> str:
@@ -234,7 +234,7 @@ def _get(model: Weights, source: Path | None, as_json: bool) -> int:
     now = "now" if new else "already"
     say(folded(f"  {model.name} is {now} at {path}; its spec is `{spec_of(model)}`", sys.stdout))
     if not weights.has_runner():
-        say(folded("  It needs xllamacpp, which is not installed: pip install 'rebut[local]'", sys.stdout))
+        say(folded("  It needs xllamacpp, which is not installed: pip install xllamacpp", sys.stdout))
     elif model.place:
         say('  try it   rebut "Redis or Postgres?"')
     return 0

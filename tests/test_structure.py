@@ -26,8 +26,9 @@ ROOMS = {
     "batch",
     "proof",
     "mcp",
+    "trial",
 }
-"""A seventeenth room is a decision: it has a page in docs/decisions."""
+"""An eighteenth room is a decision: it has a page in docs/decisions."""
 OF_AN_EXTRA = ("rebut.record.postgres.", "rebut.batch.queue_worker")
 """Modules that import a package of the extra `postgres`, which is not installed everywhere."""
 

@@ -15,8 +15,10 @@ from rebut.batch.results import ResultRow, note_session
 from rebut.core.errors import Interrupted, RebutError, UnknownSession
 from rebut.core.text import cut
 from rebut.domain.outcome import Outcome
+from rebut.domain.user_notes import notes_of
 from rebut.engine.runtime import Control
 from rebut.engine.start import start
+from rebut.record import inbox
 from rebut.record.events import Failed
 from rebut.record.record import Amount, Record, Spent
 
@@ -72,6 +74,8 @@ class BatchDebate:
 
     def _ready(self, record: Record, folder: Path) -> None:
         self.record = record
+        if self.line.fields.note and not record.calls and not notes_of(record) and not inbox.waiting(folder):
+            inbox.leave(folder, self.line.fields.note)
         if record.opened.id != self.session:
             self.session = record.opened.id
             note_session(self._journal, self.line.hash, self.session)

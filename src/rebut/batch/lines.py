@@ -22,6 +22,8 @@ LARGEST = 500_000_000
 """Bytes of a file of lines."""
 OPTIONS = ("context", "limits", "fallbacks", "models", "temperature", "seed", "allow_same_model")
 """What a line may choose beside its seats and settings."""
+LATER = ("workspace", "note")
+"""Fields that lines of the first version did not have: without them, a line keeps its hash."""
 
 
 class TargetFields(BaseModel):
@@ -56,6 +58,10 @@ class LineFields(BaseModel):
     temperature: float | None = None
     seed: int | None = None
     allow_same_model: bool = False
+    workspace: str = ""
+    """The folder that it is about, if that is not the current one."""
+    note: str = ""
+    """A note of the user, which every seat gets from the first question on."""
 
 
 @frozen
@@ -68,6 +74,12 @@ class BatchLine:
     """Of the line and of how many equal lines come before it. It names the debate in the results and the journal."""
     fields: LineFields
 
+    @classmethod
+    def of(cls, number: int, fields: LineFields, before: int = 0) -> BatchLine:
+        """A line; `before` is how many equal lines come before it."""
+        digest = hashlib.sha256(f"{before} {same(fields)}".encode("utf-8", "replace")).hexdigest()[:24]
+        return cls(number, digest, fields)
+
     @property
     def id(self) -> str | int:
         """The user's id, else the line's number."""
@@ -76,6 +88,7 @@ class BatchLine:
     async def plan(self, setup: Setup, limits: Mapping[str, float] | None = None) -> Plan:
         """The checked plan of the debate. `limits` are further limits, to check with."""
         said, fields = self.fields, {**self.fields.settings, **self.fields.seats}
+        setup = setup.at(said.workspace) if said.workspace else setup
         if odd := sorted(set(fields) & {*OPTIONS, "target", "redaction", "usual_limits"}):
             raise UsageError(f"{odd[0]!r} is neither a seat nor a setting", f"Write {odd[0]!r} beside them.")
         fields |= {name: value for name in OPTIONS if (value := getattr(said, name)) not in (None, {}, [], False)}
@@ -122,11 +135,15 @@ def read(path: Path) -> tuple[list[BatchLine], list[BadLine]]:
         if fields.id != "" and (first := ids.setdefault(fields.id, number)) != number:
             bad.append(BadLine(number, f"its id {fields.id!r} is also the id of line {first}"))
             continue
-        same = json.dumps(fields.model_dump(mode="json"), sort_keys=True)
-        digest = hashlib.sha256(f"{seen[same]} {same}".encode("utf-8", "replace")).hexdigest()[:24]
-        seen[same] += 1
-        good.append(BatchLine(number, digest, fields))
+        good.append(BatchLine.of(number, fields, seen[same(fields)]))
+        seen[same(fields)] += 1
     return good, bad
+
+
+def same(fields: LineFields) -> str:
+    """What equal lines have in common. Fields that were added later count only where they are given."""
+    later = {name for name in LATER if not getattr(fields, name)}
+    return json.dumps(fields.model_dump(mode="json", exclude=later), sort_keys=True)
 
 
 def parsed(raw: bytes) -> LineFields:

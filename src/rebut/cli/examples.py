@@ -49,6 +49,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ('run ./steelman.py "Drop it?" --seat owner=claude --seat skeptic=codex', "your own protocol file"),
         ('run steelman "Drop Python 3.10?" --set tries=3', "an installed protocol by name"),
     ),
+    "trial": (
+        ("trial --with claude,codex --max-usd 20", "60 pairs; claude reviews, codex judges"),
+        ("trial --with claude,codex --arms one,cross --pairs 20", "fewer pairs, two arms"),
+        ("trial --arms lint", "static analysers alone: no model, no key"),
+        ("trial scorecard", "what is on record about each model"),
+    ),
     "list": (("list", "the sessions of this folder"), ("list --all --json", "all sessions, as JSON")),
     "show": (
         ("show last", "the newest session of this folder"),

@@ -34,6 +34,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "panel": CommandEntry("protocols", "Several experts attack one position: consensus or trade-off.", DEBATE),
     "run": CommandEntry("protocols", "Run another protocol: a Python file, or an installed one by name.", DEBATE),
     "batch": CommandEntry("batch", "Run many debates from a file; again, it does what is missing.", DEBATE),
+    "trial": CommandEntry("trial", "Measure whether a debate finds more than one model, by planted defects.", DEBATE),
     "list": CommandEntry("sessions", "List the sessions of this folder.", SESSIONS),
     "show": CommandEntry("show", "Show a session: its outcome, its points and every answer.", SESSIONS),
     "view": CommandEntry("view", "Show a session, or all of this folder, in the browser.", SESSIONS),

@@ -131,7 +131,7 @@ def batch_command(
             worker, batch.state = Elsewhere(queue), "waiting or running"
         else:
             worker = Here(setup, results, account) if processes == 1 else Processes(processes, results, account)
-        stopped = asyncio.run(_run(batch, worker, account, quiet or as_json))
+        stopped = asyncio.run(run_batch(batch, worker, account, quiet or as_json))
     finally:
         results.close()
     rows = batch.rows()
@@ -160,8 +160,10 @@ def _named(file: str, bad: list[BadLine]) -> tuple[str, str]:
     return said, "No model was called. Correct the file, or run the other lines with --skip-bad."
 
 
-async def _run(batch: Batch, worker: Worker, account: Account | None, quiet: bool) -> bool:
-    """Run it under signals. True if it was stopped by one."""
+async def run_batch(
+    batch: Batch, worker: Worker, account: Account | None, quiet: bool, signals: list[int] | None = None
+) -> bool:
+    """Run it under signals. True if it was stopped by one; `signals` has those of an earlier batch of this command."""
     import asyncio
     import os
     import signal
@@ -176,7 +178,7 @@ async def _run(batch: Batch, worker: Worker, account: Account | None, quiet: boo
     loop.run_in_executor(None, scratch.remove_remains, os.environ)
     progress = BatchProgress(batch, quiet)
     task = asyncio.ensure_future(batch.run(worker))
-    signals = list[int]()
+    signals = [] if signals is None else signals
 
     def on_signal(number: int) -> None:
         signals.append(number)
@@ -192,6 +194,7 @@ async def _run(batch: Batch, worker: Worker, account: Account | None, quiet: boo
         loop.add_signal_handler(number, on_signal, number)
     if account:
         account.on_reached = batch.drain
+    batch.draining = bool(signals)
     showing = asyncio.ensure_future(progress.show())
     try:
         await task

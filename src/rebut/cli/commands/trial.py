@@ -1,0 +1,232 @@
+"""`rebut trial`: measures whether a debate finds more planted defects than one model; and the scorecard of sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rebut.cli.options import PATH, SPEC, json_flag
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rebut.api import Setup
+    from rebut.trial.trial import Trial, TrialReport
+
+AT_ONCE = 8
+
+
+@click.group("trial", invoke_without_command=True)
+@click.option("--with", "company", type=SPEC, metavar="A,B", help="A reviews; the others judge and challenge.")
+@click.option("--pairs", "count", type=click.IntRange(1, 1000), default=60, metavar="N", help="Pairs to review. [60]")
+@click.option(
+    "--arms", default="one,vote,cross,panel,lint", metavar="LIST", help="one, vote, cross, panel, lint. [all]"
+)
+@click.option("--seed", type=int, default=1, metavar="N", help="Which pairs are taken. [1]")
+@click.option("--out", type=PATH, metavar="DIR", help="Where its results go. [a folder of your own, by its models]")
+@click.option("--at-once", type=click.IntRange(1, 1000), default=AT_ONCE, metavar="N", help="Reviews at once. [8]")
+@click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars for the whole trial.")
+@click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens for the whole trial.")
+@click.option("--max-calls", "calls", type=int, metavar="N", help="Calls for the whole trial.")
+@click.option("--dry-run", is_flag=True, help="Show what it would do. No model is called.")
+@click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")
+@json_flag
+@click.pass_context
+def trial_command(ctx: click.Context, /, **named: Any) -> int:
+    """Measure whether a debate helps: review small changes with one planted defect each, and their twins without.
+
+    Every arm reviews every pair: one model alone, a vote of that model with as many tokens as the debate, a cross
+    review, a panel, and static analysers alone. A hit is the right place and the right kind of defect, and is shown
+    beside chance. First, one model alone must be better than chance on six pairs. The same command again continues.
+    """
+    if ctx.invoked_subcommand:
+        return 0
+    return _trial(**named)
+
+
+def _trial(
+    *,
+    company: str | None,
+    count: int,
+    arms: str,
+    seed: int,
+    out: str | None,
+    at_once: int,
+    dry_run: bool,
+    quiet: bool,
+    as_json: bool,
+    **limits: Any,
+) -> int:
+    import asyncio
+    from pathlib import Path
+
+    from rebut.api import Setup
+    from rebut.batch.results import Results
+    from rebut.cli.options import within
+    from rebut.cli.output import say
+    from rebut.core.scratch import temporary_folder
+    from rebut.trial.arms import Models, chosen, needs_model
+    from rebut.trial.pairs import bundled, ordered
+    from rebut.trial.trial import Trial, found_models
+
+    given = {name: value for name, value in limits.items() if value is not None}
+    for name, value in given.items():
+        within(name, value)
+    wanted = chosen(arms)
+    setup = Setup()
+    every = bundled()
+    pairs = ordered(every, seed)[:count]
+    models = None
+    if needs_model(wanted):
+        named = [one.strip() for one in (company or "").split(",") if one.strip()]
+        if not named:
+            with temporary_folder() as made:
+                named = asyncio.run(found_models(setup, made, pairs[0]))
+        models = Models(tuple(named))
+    source = f"the {len(every)} pairs that come with rebut"
+    folder = Path(out) if out else _folder(setup, source, models, seed)
+    if dry_run:
+        return _dry_run(pairs, wanted, models, folder, count, source, as_json)
+    made_folder(folder)
+    results = Results(folder / REVIEWS)
+    try:
+        trial = Trial(
+            setup, pairs, wanted, models, folder.resolve(), seed=seed, source=source, results=results, at_once=at_once
+        )
+        report, interrupted = asyncio.run(_run(trial, given, quiet or as_json))
+    finally:
+        results.close()
+    code = 130 if interrupted else 0 if report.is_complete else 3
+    _write(folder, report)
+    if len(pairs) < count and not quiet:
+        say(f"  {count} pairs were asked for, and there are {len(pairs)}")
+    _show(report, folder, code, as_json)
+    return code
+
+
+REVIEWS, PAIRS, SUMMARY, PAGE = "reviews.jsonl", "pairs.jsonl", "trial.json", "trial.html"
+
+
+def _folder(setup: Setup, source: str, models: Any, seed: int) -> Path:
+    """The folder of a trial in the user's own: the same command finds it again."""
+    import hashlib
+
+    said = "\0".join((source, str(seed), *(models.specs if models else ())))
+    return setup.environment.root.parent / "trials" / hashlib.sha256(said.encode()).hexdigest()[:8]
+
+
+def made_folder(folder: Path) -> None:
+    from rebut.core.errors import UsageError
+
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}", "Choose another folder with --out.") from None
+
+
+async def _run(trial: Trial, limits: dict[str, Any], quiet: bool) -> tuple[TrialReport, bool]:
+    """Run it under signals, with limits for all of it. Also returns whether it was interrupted."""
+    import sys
+
+    from rebut.batch.account import Account
+    from rebut.batch.batch import Batch, Here
+    from rebut.cli.commands.batch import run_batch
+    from rebut.cli.output import say
+    from rebut.core.text import counted
+    from rebut.domain.limits import Limits, flag
+
+    account = Account(Limits(**limits)) if limits else None
+    signals = list[int]()
+    await trial.check(limits)
+
+    async def run(what: str, batch: Batch) -> str:
+        if account:
+            batch.count_earlier(account, trial.setup)
+        if batch.left and not quiet:
+            say(f"  {what}: {counted(len(batch.left), 'review')}", sys.stderr)
+        worker = Here(trial.setup, trial.results, account)
+        if await run_batch(batch, worker, account, quiet, signals):
+            return "it was interrupted"
+        return f"{flag(account.reached)} leaves no room for the next call" if account and account.reached else ""
+
+    return await trial.run(run), bool(signals)
+
+
+def _write(folder: Path, report: TrialReport) -> None:
+    import json
+
+    from rebut.core import files
+    from rebut.trial.page import page
+    from rebut.trial.report import rows, to_json
+
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows(report))
+    files.write(folder / PAIRS, lines.encode("utf-8", "replace"), 0o600)
+    whole = json.dumps(to_json(report), ensure_ascii=False, indent=1)
+    files.write(folder / SUMMARY, whole.encode("utf-8", "replace"), 0o600)
+    files.write(folder / PAGE, page(report).encode("utf-8", "replace"), 0o600)
+
+
+def _show(report: TrialReport, folder: Path, code: int, as_json: bool) -> None:
+    import sys
+
+    from rebut.cli.output import folded, say, say_json, width
+    from rebut.trial.report import columns, notes, sentence, table, to_json
+
+    if as_json:
+        say_json({**to_json(report), "folder": str(folder), "exit": code})
+        return
+    say(folded(f"  {sentence(report)}", sys.stdout, 2))
+    if report.arms:
+        say("")
+        for row in columns(table(report), width() - 2):
+            say(f"  {row}")
+    if more := notes(report):
+        say("")
+        for note in more:
+            say(folded(f"  {note}", sys.stdout))
+    say("")
+    if report.stopped:
+        say(folded(f"  stopped: {report.stopped}. The same command again continues.", sys.stdout))
+    elif report.missing and not report.floor:
+        say("  The same command again continues: reviews that ended are not run again.")
+    say(f"  page      {folder / PAGE}")
+    say(f"  results   {folder / PAIRS}")
+
+
+def _dry_run(
+    pairs: list[Any], arms: tuple[str, ...], models: Any, folder: Path, count: int, source: str, as_json: bool
+) -> int:
+    from rebut.cli.output import say, say_json
+    from rebut.core.text import counted
+    from rebut.trial.pairs import areas
+    from rebut.trial.trial import FLOOR
+
+    kinds = len({pair.defect.kind for pair in pairs})
+    files = len({pair.path for pair in pairs})
+    row = {
+        "pairs": len(pairs),
+        "files": files,
+        "areas": areas(pairs),
+        "kinds": kinds,
+        "source": source,
+        "arms": list(arms),
+        "models": list(models.specs) if models else [],
+        "reviews_without_vote": 2 * len(pairs) * len([arm for arm in arms if arm != "vote"]),
+        "folder": str(folder),
+    }
+    if as_json:
+        say_json(row)
+        return 0
+    say(f"  {counted(len(pairs), 'pair')} of {source}: {counted(files, 'file')}, {counted(kinds, 'kind')} of defect")
+    if len(pairs) < count:
+        say(f"  {count} were asked for")
+    say(f"  arms      {', '.join(arms)}")
+    if models:
+        say(f"  reviewer  {models.reviewer}")
+        say(f"  others    {', '.join(models.others)}")
+        say(f"  floor     {FLOOR} pairs, {models.reviewer} alone")
+    say(f"  reviews   {row['reviews_without_vote']}" + (" and those of the vote" if "vote" in arms else ""))
+    say(f"  results   {folder}")
+    say("  No model was called.")
+    return 0

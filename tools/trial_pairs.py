@@ -7,6 +7,7 @@ python tools/trial_pairs.py --show     also prints the defects that no check see
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import signal
@@ -53,16 +54,18 @@ def passes(path: str, text: str) -> bool:
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)  # for inspect.getsource
     module: Any = types.ModuleType(path.removesuffix(".py").replace("/", "."))
     sys.modules[module.__name__] = module
-    quiet = contextlib.redirect_stderr(io.StringIO())
-    try:
-        with warnings.catch_warnings(), quiet, limited(LIMIT):
-            warnings.simplefilter("ignore")
-            exec(compile(text, name, "exec"), module.__dict__)
-            check(module)
-    except BaseException:  # noqa: BLE001  what pytest.raises raises is no Exception, nor is TooLong
-        return False
-    finally:
-        del sys.modules[module.__name__], linecache.cache[name]
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            with limited(LIMIT):
+                exec(compile(text, name, "exec"), module.__dict__)
+                check(module)
+        except BaseException:  # noqa: BLE001  what pytest.raises raises is no Exception, nor is TooLong
+            return False
+        finally:
+            del sys.modules[module.__name__], linecache.cache[name]
+            if "async def" in text:
+                gc.collect()  # coroutines that a defect left behind complain now, where it is not heard
     return True
 
 

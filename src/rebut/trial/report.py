@@ -84,7 +84,7 @@ def percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
 
-HEAD = ["arm", "found", "by chance", "false alarms", "P1 right", "absent", "lost", "tokens", "cost", "time"]
+HEAD = ["arm", "found", "chance", "false alarms", "P1 right", "absent", "lost", "tokens", "cost", "time"]
 
 
 def table(report: TrialReport) -> Table:
@@ -97,10 +97,10 @@ def table(report: TrialReport) -> Table:
                 percent(arm.chance),
                 share(arm.alarms, arm.pairs),
                 share(arm.p1_right, arm.p1) if arm.p1 else "no P1",
-                percent(arm.absent / arm.citations) if arm.citations else "none cited",
+                percent(arm.absent / arm.citations) if arm.citations else "–",
                 str(arm.lost),
                 size(arm.tokens),
-                money(arm.usd),
+                "unknown" if arm.usd is None else money(arm.usd),
                 duration(arm.seconds),
             ]
         )
@@ -279,13 +279,32 @@ def _finding(one: Finding) -> dict[str, Any]:
 
 
 def columns(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """A table for a terminal; where it does not fit, one block per row."""
-    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    if sum(widths) + 2 * len(widths) <= width:
-        return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    """A table for a terminal. If it is too wide, the later columns go below; if that is, too, each row is a block."""
+    parts = [rows]
+    if _width(rows) > width:
+        parts = [[row[:SPLIT] for row in rows], [[row[0], *row[SPLIT:]] for row in rows]]
+    if max(map(_width, parts)) <= width:
+        out = list[str]()
+        for part in parts:
+            widths = _widths(part)
+            out += [""] if out else []
+            out += ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in part]
+        return out
     head, *body = rows
     wide = max(map(len, head))
-    out = list[str]()
+    out = []
     for row in body:
         out += [row[0], *(f"  {name.ljust(wide)}  {cell}" for name, cell in zip(head[1:], row[1:], strict=True))]
     return out
+
+
+SPLIT = 5
+"""Columns of the first part of a table that is too wide."""
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    return sum(_widths(rows)) + 2 * (len(rows[0]) - 1)

@@ -143,7 +143,9 @@ async def _run(trial: Trial, limits: dict[str, Any], quiet: bool) -> tuple[Trial
     async def run(what: str, batch: Batch) -> str:
         if account:
             batch.count_earlier(account, trial.setup)
-        if batch.left and not quiet:
+        if not batch.left:
+            return "it was interrupted" if signals else ""
+        if not quiet:
             say(f"  {what}: {counted(len(batch.left), 'review')}", sys.stderr)
         worker = Here(trial.setup, trial.results, account)
         if await run_batch(batch, worker, account, quiet, signals):

@@ -86,7 +86,7 @@ def _member(name: str, value: object) -> list[str]:
 
 
 ROOMS = (
-    *("cli", "mcp", "batch", "ci", "setup", "web", "reports", "protocols", "engine", "evidence"),
+    *("cli", "mcp", "trial", "batch", "ci", "setup", "web", "reports", "protocols", "engine", "evidence"),
     *("proof", "workspace", "domain", "record", "backends", "core"),
 )
 """From the top down; backends stand beside the layers and know core only."""

@@ -16,19 +16,19 @@ from dialects import question, schema_name
 from loopback import Loopback
 
 from rebut.trial.kinds import KINDS
-from rebut.trial.pairs import CLEAN, DEFECT, Pair, bundled
+from rebut.trial.pairs import CLEAN, DEFECT, DefectPair, bundled
 
 Raised = tuple[int, str, str]
 """A line, a kind and a severity."""
-Critic = Callable[[Pair, str], list[Raised]]
+Critic = Callable[[DefectPair, str], list[Raised]]
 """What a critic raises on one side of a pair."""
 _NUMBERED = re.compile(r"^ *(\d+)\| (.*)$", re.M)
 
 
 @cache
-def known() -> dict[str, tuple[Pair, str]]:
+def known() -> dict[str, tuple[DefectPair, str]]:
     """The text of every side → its pair and the side. Of a clean side, any pair will do."""
-    out: dict[str, tuple[Pair, str]] = {}
+    out: dict[str, tuple[DefectPair, str]] = {}
     for pair in bundled():
         out[_bare(pair.defect.text)] = (pair, DEFECT)
         out.setdefault(_bare(pair.after), (pair, CLEAN))
@@ -39,7 +39,7 @@ def _bare(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()).rstrip()
 
 
-def shown(prompt: str) -> tuple[Pair, str]:
+def shown(prompt: str) -> tuple[DefectPair, str]:
     """The side that a prompt shows."""
     lines = dict[int, str]()
     for number, text in _NUMBERED.findall(prompt):
@@ -50,7 +50,7 @@ def shown(prompt: str) -> tuple[Pair, str]:
     return known()[_bare("\n".join(body))]
 
 
-def critique(pair: Pair, side: str, raised: list[Raised]) -> Any:
+def critique(pair: DefectPair, side: str, raised: list[Raised]) -> Any:
     rows = pair.text(side).splitlines()
     return crosses.critique(
         *(
@@ -92,14 +92,14 @@ def serving(critic: Critic, keeps: Callable[[str], bool] = lambda id: True) -> I
 # Ways to review
 
 
-def drawn(pair: Pair, side: str, salt: str = "") -> random.Random:
+def drawn(pair: DefectPair, side: str, salt: str = "") -> random.Random:
     return random.Random(f"{pair.id} {side} {salt}")
 
 
 def finds(share: float, alarms: float = 0.0) -> Critic:
     """Finds this share of the defects, and raises a false alarm on this share of the twins."""
 
-    def critic(pair: Pair, side: str) -> list[Raised]:
+    def critic(pair: DefectPair, side: str) -> list[Raised]:
         draw = drawn(pair, side)
         if side == DEFECT:
             return [(pair.defect.first, pair.defect.kind, "P1")] if draw.random() < share else []
@@ -108,30 +108,30 @@ def finds(share: float, alarms: float = 0.0) -> Critic:
     return critic
 
 
-def lines_of(pair: Pair, side: str) -> list[int]:
+def lines_of(pair: DefectPair, side: str) -> list[int]:
     last = pair.text(side).count("\n")
     return [line for line in pair.changed if line <= last]
 
 
-def always_first(pair: Pair, side: str) -> list[Raised]:
+def always_first(pair: DefectPair, side: str) -> list[Raised]:
     return [(lines_of(pair, side)[0], "off by one", "P2")]
 
 
-def always_p1(pair: Pair, side: str) -> list[Raised]:
+def always_p1(pair: DefectPair, side: str) -> list[Raised]:
     draw = drawn(pair, side)
     found: list[Raised] = [(pair.defect.first, pair.defect.kind, "P1")] if side == DEFECT else []
     return [*found, *((draw.choice(lines_of(pair, side)), draw.choice(list(KINDS)), "P1") for _ in range(4))]
 
 
-def everything(pair: Pair, side: str) -> list[Raised]:
+def everything(pair: DefectPair, side: str) -> list[Raised]:
     return [(line, kind, "P2") for line in lines_of(pair, side)[::3] for kind in KINDS]
 
 
-def wrong_kind(pair: Pair, side: str) -> list[Raised]:
+def wrong_kind(pair: DefectPair, side: str) -> list[Raised]:
     other = next(kind for kind in KINDS if kind != pair.defect.kind)
     return [(pair.defect.first, other, "P1")] if side == DEFECT else []
 
 
-def at_chance(pair: Pair, side: str) -> list[Raised]:
+def at_chance(pair: DefectPair, side: str) -> list[Raised]:
     draw = drawn(pair, side)
     return [(draw.choice(lines_of(pair, side)), draw.choice(list(KINDS)), "P1")]

@@ -6,23 +6,23 @@ import pytest
 import reviewers
 from reviewers import Critic
 
-from rebut.trial.pairs import CLEAN, DEFECT, Pair, bundled, ordered
-from rebut.trial.reviews import Finding, Review, voted
+from rebut.trial.pairs import CLEAN, DEFECT, DefectPair, bundled, ordered
+from rebut.trial.reviews import TrialFinding, TrialReview, voted
 from rebut.trial.scores import ArmScore, arm_score, chance_of, compare, difference, is_hit, judged, score
 from rebut.trial.statistics import LEVEL
 
 PAIRS = ordered(bundled(), 7)[:200]
 
 
-def review(critic: Critic, pair: Pair, side: str, tokens: int = 100) -> Review:
+def review(critic: Critic, pair: DefectPair, side: str, tokens: int = 100) -> TrialReview:
     found = [
-        Finding(kind, ((pair.path, line, line),), severity, severity, severity != "P3", ("found",))
+        TrialFinding(kind, ((pair.path, line, line),), severity, severity, severity != "P3", ("found",))
         for line, kind, severity in critic(pair, side)
     ]
-    return Review(tuple(found), tokens, 0.01, 1.0, 1, ("s",))
+    return TrialReview(tuple(found), tokens, 0.01, 1.0, 1, ("s",))
 
 
-def arm(critic: Critic, pairs: list[Pair] = PAIRS, name: str = "one", tokens: int = 100) -> ArmScore:
+def arm(critic: Critic, pairs: list[DefectPair] = PAIRS, name: str = "one", tokens: int = 100) -> ArmScore:
     sides = [(pair, review(critic, pair, DEFECT, tokens), review(critic, pair, CLEAN, tokens)) for pair in pairs]
     return arm_score(name, [score(*one) for one in sides])
 
@@ -54,7 +54,7 @@ def test_chance_is_what_a_reviewer_that_draws_does_find() -> None:
             draw = reviewers.drawn(pair, DEFECT, str(salt))
             lines = draw.sample(pair.changed, 4)
             kinds = draw.sample(list(reviewers.KINDS), 4)
-            drawn = [Finding(k, ((pair.path, n, n),), "P1", "P1", True) for n, k in zip(lines, kinds, strict=True)]
+            drawn = [TrialFinding(k, ((pair.path, n, n),), "P1", "P1", True) for n, k in zip(lines, kinds, strict=True)]
             found += any(is_hit(one, pair) for one in drawn)
             expected += chance_of(drawn, pair)
     assert found / 4000 == pytest.approx(expected / 4000, abs=0.012) and expected / 4000 > 0.02
@@ -70,10 +70,10 @@ def test_one_that_alarms_on_everything_finds_much_and_is_no_better_than_chance()
     every = arm(reviewers.everything)
     assert every.found > 150 and every.alarms == 200 and every.told_apart < 20
     assert every.chance > 0.6 and every.pairs * every.chance == pytest.approx(every.found, abs=60)
-    whole = [Finding(kind, ((PAIRS[0].path, 1, 99),), "P1", "P1", True) for kind in reviewers.KINDS]
+    whole = [TrialFinding(kind, ((PAIRS[0].path, 1, 99),), "P1", "P1", True) for kind in reviewers.KINDS]
     assert not any(is_hit(one, PAIRS[0]) for one in whole)  # a whole file is no place
     pair = PAIRS[0]
-    flood = [Finding(k, ((pair.path, n, n),), "P1", "P1", True) for n in pair.changed for k in reviewers.KINDS]
+    flood = [TrialFinding(k, ((pair.path, n, n),), "P1", "P1", True) for n in pair.changed for k in reviewers.KINDS]
     assert chance_of(flood, pair) > 0.9
 
 
@@ -114,10 +114,10 @@ def test_equal_arms_are_rarely_called_different() -> None:
     assert shown <= 16  # 5 % of 200 is 10; the exact test is below
 
 
-def found(pair: Pair, **changes: object) -> Finding:
+def found(pair: DefectPair, **changes: object) -> TrialFinding:
     place = (pair.path, pair.defect.first, pair.defect.first)
     usual = {"kind": pair.defect.kind, "places": (place,), "raised": "P1", "severity": "P1", "reported": True}
-    return Finding(**{**usual, **changes})  # type: ignore[arg-type]
+    return TrialFinding(**{**usual, **changes})  # type: ignore[arg-type]
 
 
 def test_a_vote_keeps_what_more_than_half_of_the_samples_report() -> None:
@@ -125,14 +125,14 @@ def test_a_vote_keeps_what_more_than_half_of_the_samples_report() -> None:
     one, other = found(pair), found(pair, kind="other")
     near = found(pair, places=((pair.path, pair.defect.first + 1, pair.defect.first + 1),))
     far = found(pair, places=((pair.path, pair.defect.first + 9, pair.defect.first + 9),))
-    made = voted([Review((one,), 10), Review((near, other), 20), Review((far,), 30)])
+    made = voted([TrialReview((one,), 10), TrialReview((near, other), 20), TrialReview((far,), 30)])
     assert [(f.kind, f.reported) for f in made.findings] == [
         (pair.defect.kind, True),
         ("other", False),
         (pair.defect.kind, False),
     ]
-    assert made.tokens == 60 and not voted([Review((one,)), Review(())]).findings[0].reported
-    assert score(pair, voted([Review((one,)), Review(()), Review(())]), Review()).lost
+    assert made.tokens == 60 and not voted([TrialReview((one,)), TrialReview(())]).findings[0].reported
+    assert score(pair, voted([TrialReview((one,)), TrialReview(()), TrialReview(())]), TrialReview()).lost
 
 
 def test_what_the_judge_keeps_is_counted_by_evidence() -> None:
@@ -142,7 +142,11 @@ def test_what_the_judge_keeps_is_counted_by_evidence() -> None:
     false = found(pair, ruling="valid", marks=("found",), checks=("refuted",))
     unruled = found(pair)
     arms = arm_score(
-        "cross", [score(pair, Review((kept,)), Review((false, unruled))), score(twin, Review((dropped,)), Review())]
+        "cross",
+        [
+            score(pair, TrialReview((kept,)), TrialReview((false, unruled))),
+            score(twin, TrialReview((dropped,)), TrialReview()),
+        ],
     )
     seen = judged(arms)
     assert (seen.true.kept, seen.true.of, seen.false.kept, seen.false.of) == (1, 2, 1, 1)

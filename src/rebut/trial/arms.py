@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from rebut.batch.lines import LineFields, TargetFields
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
 from rebut.trial.kinds import NOTE
-from rebut.trial.pairs import Pair
+from rebut.trial.pairs import DefectPair
 from rebut.trial.twins import DIFF
 
 ONE, VOTE, CROSS, PANEL, LINT = "one", "vote", "cross", "panel", "lint"
@@ -23,7 +23,7 @@ ARMS: Mapping[str, str] = {
 """Name of an arm → as a sentence calls it."""
 DEBATES = (CROSS, PANEL)
 """The arms that are a debate; the first of a trial is compared with one call, and gives the vote its tokens."""
-REVIEW = {"rounds": 1, "skip_materialize_opposite": True, "state_dir": "-"}
+REVIEW: Mapping[str, int | str] = {"rounds": 1, "skip_materialize_opposite": True, "state_dir": "-"}
 """Settings of a review, as `rebut review` has them."""
 
 
@@ -47,31 +47,43 @@ class Models:
         return len(set(self.specs)) == 1
 
 
-def fields(arm: str, pair: Pair, workspace: Path, models: Models | None, name: str) -> dict[str, Any]:
+def line_fields(arm: str, pair: DefectPair, workspace: Path, models: Models | None, name: str) -> LineFields:
     """The line of a batch that reviews one side of a pair."""
-    line: dict[str, Any] = {"id": name, "workspace": str(workspace), "note": NOTE}
     if arm == LINT:
-        return line | _review({"critic": "lint", "judge": "rules"}) | {"note": ""}
+        return _review(name, workspace, {"critic": "lint", "judge": "rules"}, note="")
     if models is None:
         raise UsageError(f"the arm {arm} needs a model", "Name models with --with.")
     if arm in (ONE, VOTE):
-        return line | _review({"critic": models.reviewer, "judge": "rules"})
-    if arm == PANEL:
-        seats = {"lead": models.reviewer, "challenger": list(models.others), "judge": models.others[0]}
-        return line | {
-            "protocol": "panel",
-            "topic": f"Does the change in {DIFF} plant a defect in {pair.path}, and at which line of the new version?",
-            "context": [pair.path, DIFF],
-            "seats": seats,
-            "settings": {"rounds": 2, "place": "-"},
-            "allow_same_model": models.alone,
-        }
-    return line | _review({"critic": models.reviewer, "judge": models.others[0]}) | {"allow_same_model": models.alone}
+        return _review(name, workspace, {"critic": models.reviewer, "judge": "rules"})
+    if arm == CROSS:
+        seats = {"critic": models.reviewer, "judge": models.others[0]}
+        return _review(name, workspace, seats, allow_same_model=models.alone)
+    return LineFields(
+        id=name,
+        workspace=str(workspace),
+        note=NOTE,
+        protocol="panel",
+        topic=f"Does the change in {DIFF} plant a defect in {pair.path}, and at which line of the new version?",
+        context=[pair.path, DIFF],
+        seats={"lead": models.reviewer, "challenger": list(models.others), "judge": models.others[0]},
+        settings={"rounds": 2, "place": "-"},
+        allow_same_model=models.alone,
+    )
 
 
-def _review(seats: Mapping[str, str]) -> dict[str, Any]:
-    target = {"kind": "code", "scope": "uncommitted"}
-    return {"protocol": "cross", "target": target, "seats": dict(seats), "settings": REVIEW}
+def _review(
+    name: str, workspace: Path, seats: Mapping[str, str], *, note: str = NOTE, allow_same_model: bool = False
+) -> LineFields:
+    return LineFields(
+        id=name,
+        workspace=str(workspace),
+        note=note,
+        protocol="cross",
+        target=TargetFields(kind="code", scope="uncommitted"),
+        seats=dict(seats),
+        settings=dict(REVIEW),
+        allow_same_model=allow_same_model,
+    )
 
 
 def chosen(text: str) -> tuple[str, ...]:

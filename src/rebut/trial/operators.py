@@ -28,7 +28,7 @@ class Defect:
 
 
 @frozen
-class Edit:
+class SourceEdit:
     """A piece of the text and what replaces it."""
 
     start: int
@@ -72,27 +72,27 @@ class Source:
             above = self.parents.get(above)
         return above
 
-    def replaced(self, node: ast.expr | ast.stmt, text: str) -> Edit:
-        return Edit(*self.span(node), text, node.lineno)
+    def replaced(self, node: ast.expr | ast.stmt, text: str) -> SourceEdit:
+        return SourceEdit(*self.span(node), text, node.lineno)
 
-    def between(self, left: ast.expr, right: ast.expr, old: str, new: str) -> Iterator[Edit]:
+    def between(self, left: ast.expr, right: ast.expr, old: str, new: str) -> Iterator[SourceEdit]:
         """The operator between two expressions, replaced."""
         start, end = self.span(left)[1], self.span(right)[0]
         at = self.text.find(old, start, end)
         if at >= 0:
-            yield Edit(at, at + len(old), new, self.text.count("\n", 0, at) + 1)
+            yield SourceEdit(at, at + len(old), new, self.text.count("\n", 0, at) + 1)
 
-    def without(self, node: ast.stmt) -> Iterator[Edit]:
+    def without(self, node: ast.stmt) -> Iterator[SourceEdit]:
         """A statement removed with its lines, if its block has others."""
         above = self.parents[node]
         for name in ("body", "orelse", "finalbody"):
             block = getattr(above, name, None)
             if isinstance(block, list) and node in block and len(block) > 1:
                 assert node.end_lineno is not None
-                yield Edit(self._offsets[node.lineno - 1], self._offsets[node.end_lineno], "", node.lineno)
+                yield SourceEdit(self._offsets[node.lineno - 1], self._offsets[node.end_lineno], "", node.lineno)
 
 
-Operator = Callable[[Source, ast.AST], Iterator[Edit]]
+Operator = Callable[[Source, ast.AST], Iterator[SourceEdit]]
 BOUNDS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
     ast.LtE: ("<=", "<"),
@@ -120,7 +120,7 @@ ESCAPES = ("escape", "quote", "quote_plus", "quoteattr")
 CLOSERS = ("close", "aclose", "release", "rollback", "shutdown", "cancel", "unlink", "disconnect")
 
 
-def off_by_one(source: Source, node: ast.AST) -> Iterator[Edit]:
+def off_by_one(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     match node:
         case ast.Compare(ops=[op]) if type(op) in BOUNDS:
             yield from source.between(node.left, node.comparators[0], *BOUNDS[type(op)])
@@ -134,7 +134,7 @@ def off_by_one(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.replaced(lower, "0")
 
 
-def inverted_condition(source: Source, node: ast.AST) -> Iterator[Edit]:
+def inverted_condition(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     if not isinstance(node, ast.If | ast.While | ast.IfExp):
         return
     test = node.test
@@ -147,7 +147,7 @@ def inverted_condition(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.replaced(test, f"not {source.of(test)}")
 
 
-def wrong_operator(source: Source, node: ast.AST) -> Iterator[Edit]:
+def wrong_operator(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     match node:
         case ast.BoolOp(op=op, values=[left, right]):
             names = ("and", "or") if isinstance(op, ast.And) else ("or", "and")
@@ -159,7 +159,7 @@ def wrong_operator(source: Source, node: ast.AST) -> Iterator[Edit]:
             start, end = source.span(node.target)[1], source.span(node.value)[0]
             old, new = ("+=", "-=") if isinstance(node.op, ast.Add) else ("-=", "+=")
             at = source.text.find(old, start, end)
-            yield Edit(at, at + 2, new, node.lineno)
+            yield SourceEdit(at, at + 2, new, node.lineno)
         case ast.Call(func=ast.Name(id=name)) if name in TWINS:
             yield source.replaced(node.func, TWINS[name])
 
@@ -171,7 +171,7 @@ def _is_text(node: ast.BinOp | ast.AugAssign) -> bool:
     return any(isinstance(p, texts) or (isinstance(p, ast.Constant) and isinstance(p.value, str)) for p in parts)
 
 
-def swapped_arguments(source: Source, node: ast.AST) -> Iterator[Edit]:
+def swapped_arguments(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     if not isinstance(node, ast.Call) or len(node.args) < 2 or any(isinstance(a, ast.Starred) for a in node.args):
         return
     one, two = source.of(node.args[0]), source.of(node.args[1])
@@ -180,10 +180,10 @@ def swapped_arguments(source: Source, node: ast.AST) -> Iterator[Edit]:
     if one != two and all(isinstance(a, plain) for a in node.args[:2]) and name not in ("min", "max", "isinstance"):
         start, end = source.span(node.args[0])[0], source.span(node.args[1])[1]
         middle = source.text[source.span(node.args[0])[1] : source.span(node.args[1])[0]]
-        yield Edit(start, end, f"{two}{middle}{one}", node.args[0].lineno)
+        yield SourceEdit(start, end, f"{two}{middle}{one}", node.args[0].lineno)
 
 
-def wrong_variable(source: Source, node: ast.AST) -> Iterator[Edit]:
+def wrong_variable(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     """A parameter in place of another one of the same function and, as far as it says, of the same type."""
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
@@ -201,7 +201,7 @@ def wrong_variable(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield source.replaced(node, others[0])
 
 
-def wrong_default(source: Source, node: ast.AST) -> Iterator[Edit]:
+def wrong_default(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     values = list[ast.expr]()
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         values = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
@@ -215,13 +215,13 @@ def wrong_default(source: Source, node: ast.AST) -> Iterator[Edit]:
                 yield source.replaced(value, "0" if number else "1")
 
 
-def missing_check(source: Source, node: ast.AST) -> Iterator[Edit]:
+def missing_check(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     match node:
         case ast.If(body=[ast.Raise() | ast.Return() | ast.Continue()], orelse=[]):
             yield from source.without(node)
 
 
-def lost_error(source: Source, node: ast.AST) -> Iterator[Edit]:
+def lost_error(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     match node:
         case ast.ExceptHandler(type=ast.Name(id=name), body=body):
             for statement in body:
@@ -234,12 +234,12 @@ def lost_error(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.replaced(caught, "Exception")
 
 
-def missing_await(source: Source, node: ast.AST) -> Iterator[Edit]:
+def missing_await(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     if isinstance(node, ast.Await):
         yield source.replaced(node, source.of(node.value))
 
 
-def not_closed(source: Source, node: ast.AST) -> Iterator[Edit]:
+def not_closed(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     match node:
         case (
             ast.Expr(value=ast.Call(func=ast.Attribute(attr=name)))
@@ -257,7 +257,7 @@ def _closes(node: ast.Expr) -> bool:
     return isinstance(value, ast.Call) and _called(value) in CLOSERS
 
 
-def _dedented(source: Source, node: ast.Try | ast.With, body: list[ast.stmt], head: str) -> Edit:
+def _dedented(source: Source, node: ast.Try | ast.With, body: list[ast.stmt], head: str) -> SourceEdit:
     """A block without the statement around it."""
     assert node.end_lineno is not None and body[-1].end_lineno is not None
     start, end = source.at(node.lineno, 0), source.at(node.end_lineno + 1, 0)
@@ -265,10 +265,10 @@ def _dedented(source: Source, node: ast.Try | ast.With, body: list[ast.stmt], he
     less = body[0].col_offset - node.col_offset
     kept = [row[less:] if not row[:less].strip() else row for row in rows]
     first = [f"{' ' * node.col_offset}{head}\n"] if head else []
-    return Edit(start, end, "".join([*first, *kept]), node.lineno)
+    return SourceEdit(start, end, "".join([*first, *kept]), node.lineno)
 
 
-def shared_state(source: Source, node: ast.AST) -> Iterator[Edit]:
+def shared_state(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     match node:
         case ast.Call(args=[ast.Name() | ast.Attribute() | ast.Subscript() as inner], keywords=[]) if (
             _called(node) in COPIES
@@ -278,7 +278,7 @@ def shared_state(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.replaced(node, source.of(inner))
 
 
-def unsafe_call(source: Source, node: ast.AST) -> Iterator[Edit]:
+def unsafe_call(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
     if not isinstance(node, ast.Call) or not node.args:
         return
     name = _called(node)
@@ -294,7 +294,7 @@ def unsafe_call(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield edit
 
 
-def _formatted(source: Source, node: ast.Call) -> Edit | None:
+def _formatted(source: Source, node: ast.Call) -> SourceEdit | None:
     """A query with its parameters put into the text."""
     query, values = node.args
     if not (isinstance(query, ast.Constant) and isinstance(query.value, str) and isinstance(values, ast.Tuple)):
@@ -304,7 +304,7 @@ def _formatted(source: Source, node: ast.Call) -> Edit | None:
         return None
     for part in parts:
         text = text.replace("?", f"'{{{part}}}'", 1)
-    return Edit(source.span(query)[0], source.span(values)[1], f"f{text}", node.lineno)
+    return SourceEdit(source.span(query)[0], source.span(values)[1], f"f{text}", node.lineno)
 
 
 def _called(node: ast.Call) -> str:
@@ -334,7 +334,7 @@ def defects(text: str, within: frozenset[int]) -> list[Defect]:
         source = Source(text)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    found = list[tuple[int, str, Edit]]()
+    found = list[tuple[int, str, SourceEdit]]()
     for node in ast.walk(source.tree):
         for kind, operator in OPERATORS.items():
             found += [(edit.start, kind, edit) for edit in operator(source, node) if edit.line in within]
@@ -345,7 +345,7 @@ def defects(text: str, within: frozenset[int]) -> list[Defect]:
     return out
 
 
-def _planted(source: Source, kind: str, edit: Edit) -> Defect | None:
+def _planted(source: Source, kind: str, edit: SourceEdit) -> Defect | None:
     text = source.text[: edit.start] + edit.text + source.text[edit.end :]
     try:
         same = ast.dump(ast.parse(text)) == ast.dump(source.tree)

@@ -20,7 +20,7 @@ BEFORE, AFTER, END = "@@before\n", "@@after\n", "@@end\n"
 
 
 @frozen(slots=False)
-class Pair:
+class DefectPair:
     """A file before a change, after it, and after it with a defect."""
 
     path: str
@@ -86,17 +86,17 @@ def _corpus() -> Traversable:
     return resources("rebut.trial") / CORPUS
 
 
-def bundled() -> list[Pair]:
+def bundled() -> list[DefectPair]:
     """The pairs that come with rebut. The tests of the corpus fail on each defect, and pass without it."""
     chosen: dict[str, list[int]] = json.loads((_corpus() / CHOSEN).read_text(encoding="utf-8"))
-    out = list[Pair]()
+    out = list[DefectPair]()
     for path, (before, after) in corpus().items():
         every = defects(after, changed_lines(before, after))
-        out += [Pair(path, before, after, every[n]) for n in chosen.get(path, ())]
+        out += [DefectPair(path, before, after, every[n]) for n in chosen.get(path, ())]
     return out
 
 
-def ordered(pairs: Iterable[Pair], seed: int) -> list[Pair]:
+def ordered(pairs: Iterable[DefectPair], seed: int) -> list[DefectPair]:
     """The pairs in the order in which a trial takes them: files and kinds in turn, by the seed where they are equal.
 
     A larger trial begins with the pairs of a smaller one.
@@ -105,9 +105,9 @@ def ordered(pairs: Iterable[Pair], seed: int) -> list[Pair]:
     left = [(draw.random(), pair) for pair in sorted(pairs, key=lambda pair: pair.id)]
     left.sort(key=lambda one: one[0])
     files, kinds, lines = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
-    out = list[Pair]()
+    out = list[DefectPair]()
 
-    def rank(one: tuple[float, Pair]) -> tuple[int, int, int, float]:
+    def rank(one: tuple[float, DefectPair]) -> tuple[int, int, int, float]:
         pair = one[1]
         same = lines[pair.path, pair.defect.was]  # two defects of one line are nearly one
         return same, files[pair.path], kinds[pair.defect.kind], one[0]
@@ -123,6 +123,6 @@ def ordered(pairs: Iterable[Pair], seed: int) -> list[Pair]:
     return out
 
 
-def areas(pairs: Sequence[Pair]) -> int:
+def areas(pairs: Sequence[DefectPair]) -> int:
     """How many folders the files of these pairs are in."""
     return len({pair.path.partition("/")[0] for pair in pairs})

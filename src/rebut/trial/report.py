@@ -9,7 +9,7 @@ from rebut.core.json_value import Json
 from rebut.core.text import counted
 from rebut.domain.amounts import duration, money, size
 from rebut.trial.arms import ARMS, DEBATES, ONE
-from rebut.trial.reviews import Finding, Review
+from rebut.trial.reviews import TrialFinding, TrialReview
 from rebut.trial.scores import ArmScore, Comparison, Difference, Kept, PairScore, is_hit
 from rebut.trial.statistics import wilson
 from rebut.trial.trial import TOKENS_APART, TrialReport
@@ -164,9 +164,9 @@ def to_json(report: TrialReport) -> dict[str, Json]:
         "comparisons": [_comparison(one) | {"main": one is main} for one in report.comparisons],
         "judge": {
             name: {
-                "true": vars_of(one.true),
-                "false": vars_of(one.false),
-                **{e: {"true": vars_of(t), "false": vars_of(f)} for e, (t, f) in one.by_evidence.items()},
+                "true": _counts(one.true),
+                "false": _counts(one.false),
+                **{e: {"true": _counts(t), "false": _counts(f)} for e, (t, f) in one.by_evidence.items()},
             }
             for name, one in report.judged.items()
         },
@@ -175,7 +175,7 @@ def to_json(report: TrialReport) -> dict[str, Json]:
     return cast(dict[str, Json], out)
 
 
-def vars_of(one: Kept) -> dict[str, int]:
+def _counts(one: Kept) -> dict[str, int]:
     return {"kept": one.kept, "of": one.of}
 
 
@@ -206,26 +206,27 @@ def _arm(arm: ArmScore) -> dict[str, Any]:
 
 
 def _comparison(one: Comparison) -> dict[str, Any]:
-    def row(found: Difference) -> dict[str, Any]:
-        return {
-            "first": found.first,
-            "second": found.second,
-            "only_first": found.gained,
-            "only_second": found.lost,
-            "p": found.p,
-            "interval": found.interval,
-            "interval_by_files": found.by_files,
-            "pairs_needed_for_20_points": found.needed,
-        }
-
     return {
         "arm": one.arm,
         "base": one.base,
         "pairs": one.found.pairs,
-        "found": row(one.found),
-        "false_alarms": row(one.alarms),
+        "found": _difference(one.found),
+        "false_alarms": _difference(one.alarms),
         "times_tokens": one.tokens,
         "times_usd": one.usd or None,
+    }
+
+
+def _difference(found: Difference) -> dict[str, Any]:
+    return {
+        "first": found.first,
+        "second": found.second,
+        "only_first": found.gained,
+        "only_second": found.lost,
+        "p": found.p,
+        "interval": found.interval,
+        "interval_by_files": found.by_files,
+        "pairs_needed_for_20_points": found.needed,
     }
 
 
@@ -255,7 +256,7 @@ def _pair(arm: str, one: PairScore) -> dict[str, Json]:
     return cast(dict[str, Json], made)
 
 
-def _review(review: Review, of: PairScore | None) -> Mapping[str, Any]:
+def _review(review: TrialReview, of: PairScore | None) -> Mapping[str, Any]:
     return {
         "sessions": list(review.sessions),
         "tokens": review.tokens,
@@ -265,7 +266,7 @@ def _review(review: Review, of: PairScore | None) -> Mapping[str, Any]:
     }
 
 
-def _finding(one: Finding) -> dict[str, Any]:
+def _finding(one: TrialFinding) -> dict[str, Any]:
     return {
         "kind": one.kind,
         "places": [f"{path}:{first}-{last}" for path, first, last in one.places],

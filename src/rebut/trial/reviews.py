@@ -23,7 +23,7 @@ Place = tuple[str, int, int]
 
 
 @frozen
-class Finding:
+class TrialFinding:
     """One finding of a review."""
 
     kind: str
@@ -49,10 +49,10 @@ class Finding:
 
 
 @frozen
-class Review:
+class TrialReview:
     """One review of one side of a pair."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[TrialFinding, ...] = ()
     tokens: int = 0
     usd: float | None = 0.0
     seconds: float = 0.0
@@ -63,7 +63,7 @@ class Review:
         return Counter(mark for finding in self.findings for mark in finding.marks)
 
 
-def read(record: Record, *, bare: bool) -> Review | None:
+def read(record: Record, *, bare: bool) -> TrialReview | None:
     """The review in a record; None if it has not ended. With `bare`, findings count as they were raised."""
     if record.closed is None:
         return None
@@ -74,14 +74,14 @@ def read(record: Record, *, bare: bool) -> Review | None:
     else:
         found = _of_position(outcome.decision, outcome.ledger.points)
     spent = outcome.spent
-    return Review(found, spent.tokens, spent.usd, spent.seconds, spent.calls, (record.opened.id,))
+    return TrialReview(found, spent.tokens, spent.usd, spent.seconds, spent.calls, (record.opened.id,))
 
 
-def _of_review(one: ReviewFinding, point: Point | None, bare: bool) -> Finding:
+def _of_review(one: ReviewFinding, point: Point | None, bare: bool) -> TrialFinding:
     cited = [e.place for e in point.evidence] if point else [one.place]
     text = point.wordings[0].text if point else one.text
     stands = one.ruling != "invalid" and one.status != "withdrawn" and not one.struck and not one.outside
-    return Finding(
+    return TrialFinding(
         kind=kind_of(text),
         places=_places(cited),
         raised=one.raised_as,
@@ -98,21 +98,21 @@ def _places(cited: Sequence[str]) -> tuple[Place, ...]:
     return tuple((one.path.removeprefix("./"), one.start, max(one.start, one.end)) for one in parsed if one.start)
 
 
-def _of_position(text: str, points: Sequence[Point]) -> tuple[Finding, ...]:
+def _of_position(text: str, points: Sequence[Point]) -> tuple[TrialFinding, ...]:
     """The defects that a position names, line by line; and those that only an expert named, which are not reported."""
-    out = list[Finding]()
+    out = list[TrialFinding]()
     for line in text.splitlines():
         if named := _LINE.match(line.strip()):
             place = (named[1].strip("`*").removeprefix("./"), int(named[2]), int(named[3] or named[2]))
             severity = named[5] or "P2"
             kind = kind_of(f"[{named[4]}]")
-            out.append(Finding(kind, (place,), severity, severity, severity in GRAVE, text=line.strip()))
+            out.append(TrialFinding(kind, (place,), severity, severity, severity in GRAVE, text=line.strip()))
     for point in points:
         if (kind := kind_of(point.text)) and point.evidence:
             places = _places([e.place for e in point.evidence])
             if not any(kind == one.kind and near(places, one.places) for one in out):
                 marks = tuple(e.mark for e in point.evidence)
-                out.append(Finding(kind, places, point.severity, point.severity, False, marks, text=point.text))
+                out.append(TrialFinding(kind, places, point.severity, point.severity, False, marks, text=point.text))
     return tuple(out)
 
 
@@ -129,9 +129,9 @@ def near(one: Sequence[Place], other: Sequence[Place]) -> bool:
     )
 
 
-def voted(samples: Sequence[Review]) -> Review:
+def voted(samples: Sequence[TrialReview]) -> TrialReview:
     """The findings that more than half of the samples report: the same kind at the same place."""
-    groups = list[list[tuple[int, Finding]]]()
+    groups = list[list[tuple[int, TrialFinding]]]()
     for n, sample in enumerate(samples):
         for finding in sample.findings:
             if not finding.reported:
@@ -141,15 +141,15 @@ def voted(samples: Sequence[Review]) -> Review:
                 mine[0].append((n, finding))
             else:
                 groups.append([(n, finding)])
-    found = list[Finding]()
+    found = list[TrialFinding]()
     for group in groups:
         first = group[0][1]
         severity = Counter(finding.raised for _, finding in group).most_common(1)[0][0]
         kept = 2 * len({n for n, _ in group}) > len(samples)
         marks = tuple(mark for _, finding in group for mark in finding.marks)
-        found.append(Finding(first.kind, first.places, severity, severity, kept, marks, text=first.text))
+        found.append(TrialFinding(first.kind, first.places, severity, severity, kept, marks, text=first.text))
     known = [sample.usd for sample in samples if sample.usd is not None]
-    return Review(
+    return TrialReview(
         tuple(found),
         sum(sample.tokens for sample in samples),
         sum(known) if len(known) == len(samples) else None,

@@ -10,8 +10,8 @@ from dataclasses import field
 from rebut.core.frozen import frozen
 from rebut.trial import statistics
 from rebut.trial.kinds import KINDS, OTHER
-from rebut.trial.pairs import Pair
-from rebut.trial.reviews import NEAR, Finding, Review, near
+from rebut.trial.pairs import DefectPair
+from rebut.trial.reviews import NEAR, TrialFinding, TrialReview, near
 from rebut.trial.statistics import Interval
 
 WIDEST = 10
@@ -24,7 +24,7 @@ SHOWN_DIFFERENCE = 0.20
 class PairScore:
     """How one arm did on one pair."""
 
-    pair: Pair
+    pair: DefectPair
     found: bool
     """The defect is reported at the right place and as the right kind."""
     chance: float
@@ -35,34 +35,34 @@ class PairScore:
     """The finding that hits is reported on the twin as well: the two were not told apart."""
     lost: bool
     """It was raised, and is not reported in the end."""
-    defect: Review
-    clean: Review
+    defect: TrialReview
+    clean: TrialReview
 
     @property
     def told_apart(self) -> bool:
         return self.found and not self.same_on_twin
 
     @property
-    def reviews(self) -> tuple[Review, Review]:
+    def reviews(self) -> tuple[TrialReview, TrialReview]:
         return self.defect, self.clean
 
 
-def is_hit(finding: Finding, pair: Pair) -> bool:
+def is_hit(finding: TrialFinding, pair: DefectPair) -> bool:
     """The right place and the right kind."""
     return finding.kind == pair.defect.kind and _is_there(finding, pair)
 
 
-def _is_there(finding: Finding, pair: Pair) -> bool:
+def _is_there(finding: TrialFinding, pair: DefectPair) -> bool:
     here = [(path, first, last) for path, first, last in finding.places if last - first < WIDEST]
     return near(here, [(pair.path, pair.defect.first, pair.defect.last)])
 
 
-def is_alarm(finding: Finding) -> bool:
+def is_alarm(finding: TrialFinding) -> bool:
     """What is reported as a P1 or P2. A remark of another kind than those of the list may be right on both sides."""
     return finding.reported and finding.kind != OTHER
 
 
-def chance_of(findings: Sequence[Finding], pair: Pair) -> float:
+def chance_of(findings: Sequence[TrialFinding], pair: DefectPair) -> float:
     """How often these findings would hit if their places and kinds were drawn.
 
     Each place is drawn among the lines of the change, with the length that it has; the kinds that are named are a draw
@@ -76,7 +76,7 @@ def chance_of(findings: Sequence[Finding], pair: Pair) -> float:
     return sum(1 - missed for missed in by_kind.values()) / len(KINDS)
 
 
-def _by_place(length: int, pair: Pair) -> float:
+def _by_place(length: int, pair: DefectPair) -> float:
     """How often a place of so many lines hits if it begins at any line of the change."""
     if length > WIDEST or not pair.changed:
         return 0.0
@@ -85,7 +85,7 @@ def _by_place(length: int, pair: Pair) -> float:
     return max(1, hits) / len(pair.changed)
 
 
-def score(pair: Pair, defect: Review, clean: Review) -> PairScore:
+def score(pair: DefectPair, defect: TrialReview, clean: TrialReview) -> PairScore:
     reported = [finding for finding in defect.findings if finding.reported]
     hits = [finding for finding in reported if is_hit(finding, pair)]
     raised = any(finding.was_grave and is_hit(finding, pair) for finding in defect.findings)
@@ -279,7 +279,7 @@ class Kept:
 
 
 @frozen
-class Judged:
+class JudgeScore:
     """What became of true and false findings in a debate with a judge: in all, by mark, and by check."""
 
     true: Kept = Kept()
@@ -288,9 +288,9 @@ class Judged:
     """found, absent, shown, refuted → the true and the false findings with that."""
 
 
-def judged(arm: ArmScore) -> Judged:
+def judged(arm: ArmScore) -> JudgeScore:
     """A finding is true if it is the planted defect, and false on the twin; others may be either, and do not count."""
-    rows = list[tuple[bool, Finding]]()
+    rows = list[tuple[bool, TrialFinding]]()
     for one in arm.scores:
         rows += [(True, finding) for finding in one.defect.findings if is_hit(finding, one.pair)]
         rows += [(False, finding) for finding in one.clean.findings if finding.kind != OTHER]
@@ -301,12 +301,12 @@ def judged(arm: ArmScore) -> Judged:
         )
         for evidence in ("found", "absent", "shown", "refuted")
     }
-    return Judged(
+    return JudgeScore(
         _kept([f for true, f in rows if true]),
         _kept([f for true, f in rows if not true]),
         {evidence: (true, false) for evidence, (true, false) in named.items() if true.of or false.of},
     )
 
 
-def _kept(findings: Sequence[Finding]) -> Kept:
+def _kept(findings: Sequence[TrialFinding]) -> Kept:
     return Kept(sum(finding.reported for finding in findings), len(findings))

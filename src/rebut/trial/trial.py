@@ -11,16 +11,16 @@ from pathlib import Path
 
 from rebut.api import Setup
 from rebut.batch.batch import Batch
-from rebut.batch.lines import BatchLine, LineFields, refused
+from rebut.batch.lines import BatchLine, refused
 from rebut.batch.results import ResultRow, Results
 from rebut.core.errors import RebutError, UsageError
 from rebut.core.frozen import frozen
 from rebut.record import sessions
 from rebut.trial import arms as arm_names, twins
 from rebut.trial.arms import CROSS, DEBATES, LINT, ONE, VOTE, Models
-from rebut.trial.pairs import CLEAN, DEFECT, SIDES, Pair
-from rebut.trial.reviews import Review, read, voted
-from rebut.trial.scores import ArmScore, Comparison, Judged, PairScore, arm_score, compare, judged, score
+from rebut.trial.pairs import CLEAN, DEFECT, SIDES, DefectPair
+from rebut.trial.reviews import TrialReview, read, voted
+from rebut.trial.scores import ArmScore, Comparison, JudgeScore, PairScore, arm_score, compare, judged, score
 
 FLOOR = 6
 """Pairs of the floor: one model alone must be better than chance on them."""
@@ -39,10 +39,10 @@ RunBatch = Callable[[str, Batch], Awaitable[str]]
 class TrialReport:
     """Everything that a trial shows."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[DefectPair, ...]
     arms: tuple[ArmScore, ...]
     comparisons: tuple[Comparison, ...]
-    judged: dict[str, Judged]
+    judged: dict[str, JudgeScore]
     models: tuple[str, ...]
     seed: int
     source: str
@@ -68,13 +68,13 @@ class TrialReport:
         return next((one for one in self.arms if one.arm == name), None)
 
 
-class Trial:
+class TrialRun:
     """One trial: its pairs, arms and models, and the folder that has its results."""
 
     def __init__(
         self,
         setup: Setup,
-        pairs: Sequence[Pair],
+        pairs: Sequence[DefectPair],
         arms: Sequence[str],
         models: Models | None,
         folder: Path,
@@ -87,21 +87,20 @@ class Trial:
         self.setup, self.pairs, self.arms, self.models = setup, pairs, arms, models
         self.folder, self.seed, self.source, self.results, self.at_once = folder, seed, source, results, at_once
         self.floor = self.stopped = ""
-        self._read: dict[tuple[str, bool], Review] = {}
+        self._read: dict[tuple[str, bool], TrialReview] = {}
         self._numbers: dict[str, int] = {}
 
     # Its lines
 
-    def line(self, arm: str, pair: Pair, side: str, sample: int = 1) -> BatchLine:
+    def line(self, arm: str, pair: DefectPair, side: str, sample: int = 1) -> BatchLine:
         """The review of one side of a pair. The first sample of a vote is the review of one model alone."""
         arm = ONE if arm == VOTE and sample == 1 else arm
         name = "/".join((pair.id, side, arm, *([str(sample)] if sample > 1 else [])))
         workspace = twins.folder_of(self.folder / TWINS, pair, side)
-        made = arm_names.fields(arm, pair, workspace, self.models, name)
         number = self._numbers.setdefault(name, len(self._numbers) + 1)
-        return BatchLine.of(number, LineFields.model_validate(made))
+        return BatchLine.of(number, arm_names.line_fields(arm, pair, workspace, self.models, name))
 
-    def lines(self, arm: str, pairs: Iterable[Pair]) -> list[BatchLine]:
+    def lines(self, arm: str, pairs: Iterable[DefectPair]) -> list[BatchLine]:
         return [self.line(arm, pair, side) for pair in pairs for side in SIDES]
 
     @property
@@ -168,7 +167,7 @@ class Trial:
 
     # What is on record
 
-    def review(self, line: BatchLine, *, bare: bool) -> Review | None:
+    def review(self, line: BatchLine, *, bare: bool) -> TrialReview | None:
         """The review of a line; None if it has not ended, or its session is gone."""
         row = self.results.rows.get(line.hash)
         if row is None or row.failure or not row.session:
@@ -184,15 +183,15 @@ class Trial:
             self._read[key] = found
         return self._read[key]
 
-    def _side(self, arm: str, pair: Pair, side: str) -> Review | None:
+    def _side(self, arm: str, pair: DefectPair, side: str) -> TrialReview | None:
         return self.review(self.line(arm, pair, side), bare=arm == ONE)
 
-    def _voted(self, pair: Pair, side: str, count: int) -> Review | None:
+    def _voted(self, pair: DefectPair, side: str, count: int) -> TrialReview | None:
         samples = [self._sample(pair, side, n) for n in range(1, count + 1)]
         whole = [sample for sample in samples if sample is not None]
         return voted(whole) if count and len(whole) == count else None
 
-    def _sample(self, pair: Pair, side: str, number: int) -> Review | None:
+    def _sample(self, pair: DefectPair, side: str, number: int) -> TrialReview | None:
         return self.review(self.line(VOTE, pair, side, number), bare=True)
 
     @property
@@ -238,7 +237,7 @@ class Trial:
         ]
         return lines if any(not self.results.done(line.hash) for line in lines) else []
 
-    def scored(self, arm: str, pairs: Iterable[Pair]) -> ArmScore:
+    def scored(self, arm: str, pairs: Iterable[DefectPair]) -> ArmScore:
         """The score of an arm on the pairs of which it has reviewed both sides."""
         votes = self._votes() if arm == VOTE else {}
         scores = list[PairScore]()
@@ -294,7 +293,7 @@ class Trial:
         return out
 
 
-async def found_models(setup: Setup, folder: Path, pair: Pair) -> list[str]:
+async def found_models(setup: Setup, folder: Path, pair: DefectPair) -> list[str]:
     """The models that `rebut review` would take here."""
     from rebut.setup.connect import PROGRAMS
     from rebut.setup.verbs import Verb, planned

@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 from rebut.core.errors import UsageError
-from rebut.trial.pairs import Pair
+from rebut.trial.pairs import DefectPair
 from rebut.workspace.git import Git, GitFailed, installed, off
 
 DIFF = "change.diff"
@@ -19,18 +19,18 @@ DIFF = "change.diff"
 WHO = ("user.name=rebut trial", "user.email=trial@localhost", "init.defaultBranch=main", "commit.gpgSign=false")
 
 
-def folder_of(root: Path, pair: Pair, side: str) -> Path:
+def folder_of(root: Path, pair: DefectPair, side: str) -> Path:
     return root / hashlib.sha256(f"{pair.id} {side}".encode()).hexdigest()[:12]
 
 
-async def write(root: Path, pair: Pair, side: str) -> Path:
+async def write(root: Path, pair: DefectPair, side: str) -> Path:
     """The repository of one side. It is there as a whole or not at all."""
     folder = folder_of(root, pair, side)
     if folder.is_dir():
         return folder
     exe = installed()
     if exe is None:
-        raise UsageError("git is not installed, so a trial cannot lay out its changes", "Install git.")
+        raise UsageError("git is not installed, so a trial cannot write its changes", "Install git.")
     made = folder.with_name(f".{folder.name}-{os.getpid()}")
     shutil.rmtree(made, ignore_errors=True)
     file = made / pair.path
@@ -51,6 +51,6 @@ async def write(root: Path, pair: Pair, side: str) -> Path:
         if folder.is_dir():  # another process has just made it
             return folder
         raise UsageError(
-            f"the change of a pair cannot be laid out in {folder}: {error}", "Choose another --out."
+            f"the change of a pair cannot be written to {folder}: {error}", "Choose another --out."
         ) from None
     return folder

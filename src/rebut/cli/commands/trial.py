@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rebut.api import Setup
-    from rebut.trial.trial import Trial, TrialReport
+    from rebut.trial.trial import TrialReport, TrialRun
 
 AT_ONCE = 8
 
@@ -68,7 +68,7 @@ def _trial(
     from rebut.core.scratch import temporary_folder
     from rebut.trial.arms import Models, chosen, needs_model
     from rebut.trial.pairs import bundled, ordered
-    from rebut.trial.trial import Trial, found_models
+    from rebut.trial.trial import TrialRun, found_models
 
     given = {name: value for name, value in limits.items() if value is not None}
     for name, value in given.items():
@@ -91,7 +91,7 @@ def _trial(
     made_folder(folder)
     results = Results(folder / REVIEWS)
     try:
-        trial = Trial(
+        trial = TrialRun(
             setup, pairs, wanted, models, folder.resolve(), seed=seed, source=source, results=results, at_once=at_once
         )
         report, interrupted = asyncio.run(_run(trial, given, quiet or as_json))
@@ -125,7 +125,7 @@ def made_folder(folder: Path) -> None:
         raise UsageError(f"{folder} cannot be made: {error.strerror}", "Choose another folder with --out.") from None
 
 
-async def _run(trial: Trial, limits: dict[str, Any], quiet: bool) -> tuple[TrialReport, bool]:
+async def _run(trial: TrialRun, limits: dict[str, Any], quiet: bool) -> tuple[TrialReport, bool]:
     """Run it under signals, with limits for all of it. Also returns whether it was interrupted."""
     import sys
 

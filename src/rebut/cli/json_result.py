@@ -9,7 +9,7 @@ from typing import Any
 from rebut.cli.output import as_json
 from rebut.core.text import cut
 from rebut.domain.ledger import Point, Same, distinct
-from rebut.domain.outcome import Outcome, Seated
+from rebut.domain.outcome import Outcome, Seated, Vote
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.side_by_side import SideBySide
 from rebut.domain.worth import Worth
@@ -84,6 +84,7 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
             "reasoning": text("reasoning", verdict.reasoning),
             "recommendation": text("recommendation", verdict.recommendation),
             "by": text("by", verdict.by, 100),
+            **({"dissent": [_vote(vote, text) for vote in verdict.dissent]} if verdict.votes else {}),
         },
         "notes": [text("notes", note, ITEM * 2) for note in outcome.notes],
         "ledger": {
@@ -111,6 +112,8 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
     }
     if outcome.rows:
         full["rows"] = [[label, text("rows", said, ITEM * 2)] for label, said in outcome.rows]
+    if votes := outcome.votes:
+        full["votes"] = [_vote(vote, text) for vote in votes]
     if outcome.caveats:
         full["caveats"] = list(outcome.caveats)
     if outcome.worth:
@@ -126,6 +129,12 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
     if not outcome.complete and outcome.session:
         full["resume"] = f"rebut resume {outcome.session}"
     return full
+
+
+def _vote(vote: Vote, text: Callable[[str, str, int], str]) -> dict[str, Any]:
+    row = {"judge": vote.judge, "by": cut(vote.by, 100), "winner": vote.winner or None}
+    row |= {"reasoning": text("votes", vote.reasoning, ITEM * 2)}
+    return row | ({"other_order": vote.other_order} if vote.other_order else {})
 
 
 def _answers(compared: SideBySide, text: Callable[[str, str, int], str]) -> dict[str, Any]:

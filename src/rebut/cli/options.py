@@ -323,6 +323,32 @@ REVIEW_NAMES = ("fail_on", "on_inconclusive", "sarif", "github", "form", "again"
 EFFORT = click.option("--effort", type=LEVEL, help="Reasoning effort of all seats: low, medium, high, max.")
 
 
+def judge_options(f: F) -> F:
+    """Who decides between two sides, and how often they are asked."""
+    return with_options(
+        f,
+        click.option(
+            "--judge",
+            type=SPEC,
+            multiple=True,
+            help="The model that decides; repeat for several. [a third family, else the proposer's]",
+        ),
+        click.option("--judges", type=int, metavar="1–9", help="This many judges decide by majority. [1]"),
+        click.option(
+            "--both-orders", is_flag=True, help="Ask each judge in both orders of the sides. [one, which is drawn]"
+        ),
+    )
+
+
+def several_judges(named: dict[str, Any]) -> None:
+    """The options of `judge_options` as seats and settings."""
+    judges = named.pop("judge")
+    named["judge"] = list(judges) or None
+    if named["judges"] is None and len(judges) > 1:
+        named["judges"] = len(judges)
+    named["both_orders"] = named["both_orders"] or None
+
+
 def target_options(f: F) -> F:
     """What `cross` reviews."""
     return with_options(

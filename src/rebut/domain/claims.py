@@ -52,6 +52,8 @@ RULES: Mapping[str, Rule] = {
     "same model": Rule("the critic is the model that wrote what it reviews, or the judge's model"),
     "nothing raised": Rule("no point was raised against the position"),
     "struck points": Rule("every point of the winner rests on a citation that is absent"),
+    "order decides": Rule("the judge's choice changes with the order in which the sides are shown"),
+    "no majority": Rule("no side has more than half of the judges"),
     "misread record": Rule("the judge's reasons say something that the record contradicts", ONLY_ACCEPTED),
     "one model": Rule("one model had every seat", ONLY_ACCEPTED),
     "uncontested": Rule("the models that answered agree, and none argued against the answer", ONLY_ACCEPTED),

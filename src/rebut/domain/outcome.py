@@ -21,6 +21,8 @@ REVIEW = "contract"
 """The key of a review's result in `Outcome.data`, on record since the first version."""
 ANSWERS = "side_by_side"
 """The key of the answers that were compared in `Outcome.data`."""
+VOTES = "votes"
+"""The key of the judges' votes in `Outcome.data`."""
 REWRITTEN = "rewritten"
 """The key of a rewritten text."""
 BY_PROGRAMS = "no model was used: "
@@ -49,15 +51,41 @@ class Rewritten:
 
 
 @frozen
+class Vote:
+    """What one judge chose, where there are several or each is asked in both orders of the sides."""
+
+    judge: str
+    """The seat of the judge."""
+    by: str
+    """Its model."""
+    winner: str
+    """The side that it chose; empty if its choice follows the order of the sides."""
+    reasoning: str
+    other_order: str = ""
+    """The side that it chose when the sides were shown in the other order; empty if it was not asked."""
+    flipped: str = ""
+    """`first` or `last`: where the side that it chooses is shown, if its choice follows the order."""
+
+
+@frozen
 class Verdict:
-    """The side that a judge picked, and why."""
+    """The side that a judge, or a majority of several judges, picked, and why."""
 
     winner: str
     """The seat that had the better case."""
     reasoning: str
     recommendation: str
     by: str = ""
-    """The model that judged."""
+    """The model that judged; of several judges the first of the majority."""
+    votes: tuple[Vote, ...] = ()
+    """All votes; empty for one judge that was asked once."""
+    dissent: tuple[Vote, ...] = ()
+    """The votes that are not for the winner."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Verdict:
+        votes, dissent = (tuple(remade(Vote, row) for row in data.get(name, ())) for name in ("votes", "dissent"))
+        return remade(cls, data, votes=votes, dissent=dissent)
 
 
 @frozen
@@ -177,6 +205,12 @@ class Outcome:
         )
 
     @property
+    def votes(self) -> tuple[Vote, ...]:
+        """The votes of several judges, or of one that was asked in both orders; also where they decided nothing."""
+        made = self.data.get(VOTES)
+        return tuple(remade(Vote, row) for row in made if isinstance(row, dict)) if isinstance(made, list) else ()
+
+    @property
     def review(self) -> ReviewResult | None:
         """The findings that a gate can judge, if this was a review."""
         made = self.data.get(REVIEW)
@@ -217,7 +251,7 @@ class Outcome:
             cls,
             {**_UNRECORDED.get(str(data.get("kind")), {}), **data},
             decision_notes=DecisionNotes.from_json(notes) if notes else None,
-            verdict=remade(Verdict, data["verdict"]) if data.get("verdict") else None,
+            verdict=Verdict.from_json(data["verdict"]) if data.get("verdict") else None,
             ledger=ledgers.ledger_from_json(data.get("ledger", {})),
             seats=tuple(remade(Seated, row) for row in data.get("seats", ())),
             spent=remade(Spent, data.get("spent", {})),

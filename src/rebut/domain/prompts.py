@@ -47,6 +47,11 @@ def fill(template: str, **values: str) -> str:
     return text.strip()
 
 
+def drawn(key: bytes, name: str, count: int) -> int:
+    """A number below `count`, drawn by the session's key."""
+    return int.from_bytes(hmac.digest(key, f"drawn\0{name}".encode(), "sha256")[:8]) % count
+
+
 def quote(key: bytes, label: str, body: str) -> str:
     """Fence a text as data.
 

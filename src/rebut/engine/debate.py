@@ -138,7 +138,7 @@ class Debate:
         return await self._one(self._question(ask, step, closing), reopen=reopen)
 
     async def ask_all(
-        self, step: str, asks: Sequence[Ask[V]], *, need: int = 1, unreadable: bool = False
+        self, step: str, asks: Sequence[Ask[V]], *, need: int = 1, unreadable: bool = False, closing: bool = False
     ) -> Answers[V]:
         """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and resume asks the failed ones again.
 
@@ -149,7 +149,7 @@ class Debate:
         def count() -> int:
             return sum(1 for g in got if isinstance(g, Answer) or (unreadable and g.raw))
 
-        questions = [self._question(ask, step) for ask in asks]
+        questions = [self._question(ask, step, closing) for ask in asks]
         got = await self._gather(questions)
         if count() < need and not self._runtime.offline:
             # Failures that an earlier run recorded and that would end this one, too: ask again now.
@@ -362,9 +362,9 @@ class Debate:
         return Debate(self.topic, self.settings, self._runtime, self.context, f"{self._prefix}{name}/", self._shared)
 
     def keep_for_closing(self, tokens: int) -> None:
-        """Reserve enough for a closing call that must read this many tokens and what one more turn may add."""
+        """Reserve enough for each closing call, which must read this many tokens and what one more turn may add."""
         runtime = self._runtime
-        wanted = tokens + CLOSING_TOKENS + 2 * MAX_OUTPUT + runtime.closing_thinking
+        wanted = runtime.closing.calls * (tokens + CLOSING_TOKENS + 2 * MAX_OUTPUT + runtime.closing_thinking)
         if runtime.closing.tokens and wanted > runtime.closing.tokens:
             usd = runtime.closing.usd * wanted / runtime.closing.tokens
             runtime.closing = Amount(runtime.closing.calls, wanted, usd)
@@ -527,6 +527,10 @@ class Debate:
     @property
     def is_fork(self) -> bool:
         return bool(self._runtime.record.opened.forked_from)
+
+    def draw(self, name: str, count: int) -> int:
+        """A number below `count`, drawn for this session: the same when it is resumed, replayed or forked."""
+        return prompts.drawn(self._runtime.fence_key, name, count)
 
     # prompts
 

@@ -130,6 +130,8 @@ class Protocol:
     """The role that is filled by default: with a third family, else a fresh call of a party's model."""
     closing_tokens: int = 0
     """What to set aside at the start for the closing call; 0 for a protocol without one."""
+    closings: Callable[[Any], int] | None = None
+    """Settings → how many closing calls each judge makes; one if it is not given."""
     reviews: bool = False
     """Its outcome carries a `ReviewResult`: findings that a gate can judge."""
     place: str = ""

@@ -299,17 +299,21 @@ def view_of(record: Record, folder: Path, environment: Environment) -> View | No
 
 
 def _closing(plan: Plan, environment: Environment) -> tuple[Amount, int]:
-    """The worst case of the closing call, reserved from the start, and how many of its tokens are for thinking."""
+    """The worst case of all closing calls, reserved from the start, and how many tokens of one are for thinking."""
     size = plan.protocol.closing_tokens
     if not size:
         return Amount(), 0
-    closer = next((p for p in plan.seats if p.seat == plan.protocol.judge), None)
+    judge = plan.protocol.judge
+    closers = [p for p in plan.seats if p.seat == judge or p.seat.startswith(f"{judge}.")]
     limited = plan.limits.usd is not None or plan.limits.tokens is not None
-    connection = environment.connect(closer.spec) if closer and limited else None
-    if connection is None:
-        return Amount(1, size), 0
-    usd = connection.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT + connection.thinking)
-    return Amount(1, size + connection.thinking, usd or 0.0), connection.thinking
+    each = plan.protocol.closings(plan.settings) if plan.protocol.closings else 1
+    if not closers or not limited:
+        return Amount(each * max(1, len(closers)), each * max(1, len(closers)) * size), 0
+    connections = [environment.connect(closer.spec) for closer in closers]
+    thinking = max(connection.thinking for connection in connections)
+    usd = sum(one.price(max(0, size - MAX_OUTPUT), MAX_OUTPUT + one.thinking) or 0.0 for one in connections)
+    calls = each * len(closers)
+    return Amount(calls, calls * (size + thinking), each * usd), thinking
 
 
 def _upgraded(record: Record, protocol: Protocol) -> str:

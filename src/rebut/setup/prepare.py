@@ -273,7 +273,7 @@ class Setup:
         was = record.opened
         made = load(was.source or was.protocol)
         before, fallbacks = participants(record)
-        only = only_seats(made, before, changes)
+        only = only_seats(before, changes)
         changes = {only.get(name, name): value for name, value in changes.items()}
         # A default judge follows the party whose model it is, also into a fork.
         specs = {p.seat: p.spec for p in before if not p.default or p.seat in changes}
@@ -285,6 +285,13 @@ class Setup:
         values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
         settings = settings_of(made, values)
         made = made.with_settings(settings)
+        for role, count in made.seats.items():
+            held = max(1, sum(seat.startswith(f"{role}.") for seat in there))
+            if count > 0 and count != held:
+                raise UsageError(
+                    f"a fork keeps its number of {role}s: the session has {held}, not {count}",
+                    "Start a new debate for another number.",
+                )
         # A seat that only the old settings wanted, such as the person of a manual review, is not in the fork.
         gone = load(was.source or was.protocol).with_settings(settings_of(made, was.settings)).models
         gone = {seat: text for seat, text in gone.items() if seat not in made.models and seat not in changes}

@@ -99,6 +99,10 @@ class SeatAssignment:
                 self._choose_judge(chosen, able, notes)
         elif programs and by_programs:
             self._choose_programs(chosen, programs, notes)
+        if self._judge and 0 < len(chosen[self._judge]) < roles[self._judge]:
+            # Fewer models than judges: each judges more than once, in conversations of its own.
+            named = chosen[self._judge]
+            chosen[self._judge] = [named[n % len(named)] for n in range(roles[self._judge])]
         specs: dict[str, ModelSpec] = {}
         for role, count in roles.items():
             if not chosen[role] and (count == 0 or role == self._judge):
@@ -116,25 +120,27 @@ class SeatAssignment:
     ) -> Seats:
         """Seats with the given models. Adds the default judge, and notes on how independent the models are."""
         protocol, specs, notes = self._protocol, dict(named), list[str]()
-        parties = {seat: spec for seat, spec in specs.items() if seat != self._judge and protocol.seats.get(seat) != 0}
+        parties = {s: spec for s, spec in specs.items() if not self._judges(s) and protocol.seats.get(s) != 0}
         self._must_differ(parties, allow_same_model, notes)
-        default = self._judge if self._judge not in specs else ""
+        named_judges = [seat for seat in specs if self._judges(seat)]
+        default = [] if named_judges or not self._judge else self._judge_seats()
         if default:
             party, spec = self._model_of_judge(parties)
-            specs[default] = replace(spec, name="")
+            specs |= dict.fromkeys(default, replace(spec, name=""))
             fresh = f"{_called(party)}'s model ({spec}) in a new conversation"
-            notes.append(f"the {default} is {fresh}, so it is not independent")
-        for seat, spec in parties.items():
-            if spec.provider in PEOPLE:  # a person who judges the own work knows
-                continue
-            if not default and self._judge and self._who(spec) == self._who(specs[self._judge]):
-                notes.append(f"the {self._judge} is {_called(seat)}'s model too ({spec}), so it is not independent")
+            who = f"the {default[0]} is" if len(default) == 1 else f"every {self._judge} is"
+            notes.append(f"{who} {fresh}, so it is not independent")
+        for judge in named_judges:
+            for seat, spec in parties.items():
+                # A person who judges the own work knows.
+                if spec.provider not in PEOPLE and self._who(spec) == self._who(specs[judge]):
+                    notes.append(f"{_called(judge)} is {_called(seat)}'s model too ({spec}), so it is not independent")
         for seat, spec in specs.items():
             if seat not in protocol.silent:  # nothing is sent to a silent seat
                 permitted(self._config, seat, spec)
         spared = fallbacks or {}
         filled = [
-            Participant(s, spec, self._family(s, spec, spared=s in spared), default=s == default)
+            Participant(s, spec, self._family(s, spec, spared=s in spared), default=s in default)
             for s, spec in specs.items()
         ]
         families = {p.family for p in filled if p.seat in parties}
@@ -144,6 +150,14 @@ class SeatAssignment:
         every = [*specs.values(), *(spec for more in others.values() for spec in more)]
         names = {spec.identity: who for spec in every if (who := self._who(spec)) != spec.identity}
         return Seats(tuple(filled), others, tuple(notes), names)
+
+    def _judges(self, seat: str) -> bool:
+        """Whether a seat is one of the judges'."""
+        return bool(self._judge) and (seat == self._judge or seat.startswith(f"{self._judge}."))
+
+    def _judge_seats(self) -> list[str]:
+        count = self._protocol.seats[self._judge]
+        return [self._judge] if count in (0, 1) else [f"{self._judge}.{n}" for n in range(1, count + 1)]
 
     # Models that are named. ---------------------------------------------------------------------------------------
 
@@ -270,12 +284,16 @@ class SeatAssignment:
         return {self._family(role, spec) or spec.identity for role, spec in specs}
 
     def _choose_judge(self, chosen: dict[str, list[ModelSpec]], able: Sequence[FoundModel], notes: list[str]) -> None:
-        """Let a model of a family without a seat judge, if there is one."""
-        third = _judge_of_new_family(able, self._families(chosen))
-        if third and third.kind != "embedded":
-            chosen[self._judge] = [third.specs[0]]
+        """Let models of families without a seat judge, as far as there are any."""
+        families = self._families(chosen)
+        for seat in self._judge_seats():
+            third = _judge_of_new_family(able, families)
+            if third is None or third.kind == "embedded":
+                break
+            chosen[self._judge].append(third.specs[0])
+            families.add(third.family)
             own = "with whatever model it is set to" if third.any_family else "a family of its own"
-            notes.append(f"the {self._judge} is {third.family}, {own}: {third.why}")
+            notes.append(f"{_called(seat)} is {third.family}, {own}: {third.why}")
 
     def _refuse_silent_programs(self, found: Sequence[FoundModel]) -> None:
         """Without a terminal and a list, programs never take a seat that a model here could fill: the user decides."""
@@ -438,20 +456,25 @@ def told_apart(spec: ModelSpec, others: Sequence[ModelSpec]) -> ModelSpec:
     return replace(spec, name=f"{spec.provider}-{count + 1}") if count and not spec.name else spec
 
 
-def only_seats(protocol: Protocol, seats: Sequence[Participant], named: Iterable[str]) -> dict[str, str]:
-    """The single seat of each named role that may have many seats."""
+def only_seats(seats: Sequence[Participant], named: Iterable[str]) -> dict[str, str]:
+    """The single seat of each named role that may have several seats."""
     out: dict[str, str] = {}
-    for role in [name for name in named if protocol.seats.get(name) == MANY]:
+    for role in named:
         mine = [p.seat for p in seats if p.seat.startswith(f"{role}.")]
+        if not mine:
+            continue
         if len(mine) > 1:
-            raise UsageError(f"this debate has more than one {role}", f"Name one of {', '.join(mine)}.")
+            raise UsageError(
+                f"this debate has more than one {role}", f"Name one of {', '.join(mine)}: --seat {mine[0]}=SPEC."
+            )
         out[role] = mine[0]
     return out
 
 
 def is_self_debate(record: Record, seats: Sequence[Participant], protocol: Protocol) -> bool:
     """Whether one model has two sides already, which the user has allowed."""
-    parties = [record.model(str(p.spec)) for p in seats if p.seat != protocol.judge and p.spec.provider != "human"]
+    judging = [p.seat for p in seats if protocol.judge and p.seat.partition(".")[0] == protocol.judge]
+    parties = [record.model(str(p.spec)) for p in seats if p.seat not in judging and p.spec.provider != "human"]
     return len(set(parties)) < len(parties)
 
 

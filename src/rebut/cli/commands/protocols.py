@@ -20,9 +20,11 @@ from rebut.cli.options import (
     gating_of,
     given_scope,
     inconclusive_option,
+    judge_options,
     pairs,
     review_options,
     scope_options,
+    several_judges,
     shown,
     target_options,
     topic_of,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 @click.argument("topic")
 @click.option("--proposer", type=SPEC, help="The model that takes a position.")
 @click.option("--challenger", type=SPEC, help="The model that attacks it; not the proposer's model.")
-@click.option("--judge", type=SPEC, help="The model that decides. [a third family, else the proposer's]")
+@judge_options
 @click.option("--rounds", type=int, metavar="1–5", help="Rounds of challenge and defense. [2]")
 @click.option(
     "--all-rounds", is_flag=True, help="Hold every round, even if no point is open any more. Only duel has this flag."
@@ -55,6 +57,7 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
     from rebut.cli.launch import launch
 
     how = shown(named)
+    several_judges(named)
     named["all_rounds"] = named["all_rounds"] or None
     named["models"] = {"proposer": model_proposer or "", "challenger": model_challenger or ""}
     return launch("duel", topic_of(topic), named, **how)

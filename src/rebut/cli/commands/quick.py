@@ -19,7 +19,9 @@ from rebut.cli.options import (
     common,
     cross_options,
     gating_of,
+    judge_options,
     review_options,
+    several_judges,
     shown,
     target_options,
     topic_of,
@@ -57,7 +59,7 @@ def common_options(f: F) -> F:
 @click.argument("question")
 @click.option("--proposer", type=SPEC, help="The first model that answers.")
 @click.option("--challenger", type=SPEC, help="The second; not the first one's model.")
-@click.option("--judge", type=SPEC, help="The model that decides. [a third family, else the proposer's]")
+@judge_options
 @click.option("--rounds", type=int, metavar="1–5", help="Rounds of debate, if the answers differ. [1]")
 @EFFORT
 @common_options
@@ -70,10 +72,12 @@ def ask_command(question: str, company: str | None, **named: Any) -> int:
     if not question.strip():
         raise click.UsageError("the question is empty")
     who = _company(company)
+    several_judges(named)
     if named["deep"]:
-        for name in ("proposer", "challenger", "judge", "rounds"):
+        for name in ("proposer", "challenger", "judge", "rounds", "judges", "both_orders"):
             if named.pop(name) is not None:
-                raise click.UsageError(f"--deep holds a panel, which has no --{name} here; name the models by --with")
+                flag = name.replace("_", "-")
+                raise click.UsageError(f"--deep holds a panel, which has no --{flag} here; name the models by --with")
     return _go(verbs.ask(who, deep=named["deep"]), question, named)
 
 

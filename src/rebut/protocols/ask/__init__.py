@@ -2,10 +2,15 @@
 
 from rebut.protocols.ask.ending import partial as partial
 from rebut.protocols.ask.run import run as run
-from rebut.protocols.ask.settings import Settings as Settings, calls as calls
+from rebut.protocols.ask.settings import (
+    Settings as Settings,
+    calls as calls,
+    closings as closings,
+    seats_for as seats_for,
+)
 
 name = "ask"
-version = "6"
+version = "7"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.core.types import Material
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, baseless
-from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
+from rebut.domain.outcome import DecisionNotes, Outcome, Verdict, Vote
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.render import section
 from rebut.domain.side_by_side import GivenAnswer, SideBySide
@@ -17,11 +20,11 @@ from rebut.engine.debate import Debate, Failure
 from rebut.protocols.ask import ballot, one_sided, prompts
 from rebut.protocols.ask.forms import Choice
 from rebut.protocols.ask.one_sided import BLIND
-from rebut.protocols.ask.state import PARTIES, AskState, against, author, title
-from rebut.protocols.duel import render, reply_checks
-from rebut.protocols.duel.ending import is_accepted, moved
+from rebut.protocols.ask.state import PARTIES, AskState, against, author, renamed, title
+from rebut.protocols.duel import judges, render, reply_checks
+from rebut.protocols.duel.ending import DRAWN, is_accepted, moved
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, aborted, misread, of_rounds
+from rebut.protocols.shared import UNCONTESTED, aborted, began_before, misread, of_rounds
 
 LONGEST = 120
 """Characters of an answer in a heading."""
@@ -30,46 +33,91 @@ LONGEST = 120
 async def verdict(debate: Debate, state: AskState) -> Outcome:
     planned = debate.planned(debate.settings.rounds)
     ledger = debate.ledger.upto(state.rounds or 1)  # a later round that is incomplete does not count
-    turns = [turn for turn in state.turns if turn.round <= (state.rounds or 1)]
-    told = [(title(seat), state.answers[seat]) for seat in PARTIES] + [(turn.label, turn.text) for turn in turns]
-    prompt = fill(
-        prompts.VERDICT,
-        fences=FENCES,
-        topic=debate.quote("topic", debate.topic),
-        # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
-        rounds=f"{state.rounds} of {planned} rounds were completed.",
-        transcript="\n\n".join(debate.quote(label, text) for label, text in told),
-        points=debate.quote("the points at issue", render.points(ledger, author, quoted_since=1)),
-        checked=render.checked(ledger, author),
-    )
+
+    def prompt(order: judges.Order) -> str:
+        def shown(text: str) -> str:
+            return renamed(text) if order.renamed else text
+
+        sides = order.arranged(PARTIES)
+        turns = [turn for turn in state.turns if turn.round <= (state.rounds or 1)]
+        turns.sort(key=lambda turn: (turn.round, turn.step != "challenge", sides.index(turn.of)))
+        told = [(title(seat), state.answers[seat]) for seat in sides] + [(turn.label, turn.text) for turn in turns]
+        return fill(
+            prompts.VERDICT,
+            fences=FENCES,
+            topic=debate.quote("topic", debate.topic),
+            # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
+            rounds=f"{state.rounds} of {planned} rounds were completed.",
+            transcript="\n\n".join(debate.quote(shown(label), shown(text)) for label, text in told),
+            points=debate.quote("the points at issue", shown(render.points(ledger, author, quoted_since=1))),
+            checked=shown(render.checked(ledger, author)),
+        )
+
+    def winner(form: Choice, order: judges.Order) -> str:
+        return PARTIES[int((renamed(form.better) if order.renamed else form.better)[-1]) - 1]
+
+    def reasoning(form: Choice, order: judges.Order) -> str:
+        return renamed(form.reasoning) if order.renamed else form.reasoning
 
     def check(reply: Choice) -> list[str]:
         wrong = reply_checks.reasoned(ledger, reply.reasoning)
         return wrong if reply.answer else [*wrong, "there is no answer for the reader: say what to do"]
 
-    judge = debate.seat("judge")
     try:
-        shown = Material(ballot=ballot.of_verdict(debate.topic, state, ledger))
-        answer = await debate.ask(judge, "verdict", prompt, schema=Choice, check=check, closing=True, material=shown)
+        judged = await judges.judge(
+            debate,
+            prompt,
+            schema=Choice,
+            winner=winner,
+            reasoning=reasoning,
+            check=check,
+            material=Material(ballot=ballot.of_verdict(debate.topic, state, ledger)),
+            order=judges.Order(0) if await began_before(debate, DRAWN, "in turn") else judges.drawn(debate),
+        )
     except ParticipantFailed as error:
         return no_verdict(debate, state, error)
-    choice = answer.value
+    choice = judged.form
+    if choice is None:
+        return judges_differ(debate, state, judged)
     chosen = int(choice.better[-1])
     made = _side_by_side(debate, state, chosen)
     return Outcome(
         kind="verdict",
         heading=_heading(state, planned),
         decision=choice.answer,
-        verdict=Verdict(choice.better, choice.reasoning, choice.answer, answer.model or judge.label),
+        verdict=_verdict(judged, choice),
         doubts=tuple(_doubts(debate, state, ledger, PARTIES[chosen - 1], choice.reasoning)),
         stopped=debate.stopped,
-        final=_report(debate, state, choice),
-        data={**_data(state), "decision": choice.model_dump(mode="json")},
-        decision_notes=DecisionNotes(alternatives=(f"{made.answers[2 - chosen].now}",)),
+        final=_report(debate, state, choice, judged.lines(title)),
+        data={**_data(state), **judged.data(), "decision": choice.model_dump(mode="json")},
+        decision_notes=DecisionNotes(
+            alternatives=(f"{made.answers[2 - chosen].now}",), dissent=judged.dissenting(ledger, title)
+        ),
         notes=(f"{state.closed}, so the debate ended early",) if state.closed else (),
-        rows=tuple(("unresolved", cut(question, 160)) for question in choice.unresolved[:3]),
+        rows=(*judged.rows(title), *(("unresolved", cut(question, 160)) for question in choice.unresolved[:3])),
         worth=_worth(debate, state, ledger, f"judged for {choice.better}"),
     ).with_answers(made)
+
+
+def _verdict(judged: judges.Judged[Choice], choice: Choice) -> Verdict:
+    """The verdict, with the answers by their numbers instead of the seats that wrote them."""
+    made = judged.verdict(choice.reasoning, choice.answer)
+    votes, dissent = (tuple(_numbered(vote) for vote in votes) for votes in (made.votes, made.dissent))
+    return replace(made, winner=choice.better, votes=votes, dissent=dissent)
+
+
+def _numbered(vote: Vote) -> Vote:
+    named = {seat: title(seat) for seat in PARTIES}
+    return replace(vote, winner=named.get(vote.winner, ""), other_order=named.get(vote.other_order, ""))
+
+
+def judges_differ(debate: Debate, state: AskState, judged: judges.Judged[Choice]) -> Outcome:
+    """The judges answered, and no answer has a majority, or the choice follows the order of the answers."""
+    doubt = judged.undecided()
+    votes = section("## Votes", judged.lines(title), "")
+    text = "\n\n".join([f"## Answer\n\nNone: {doubt.said}.", votes, *_pages(debate, state)]) + "\n"
+    made = _undecided(debate, state, "NO VERDICT", doubt.said, text)
+    return made.filled(doubts=(doubt,), stopped="", rows=judged.rows(title), data={**made.data, **judged.data()})
 
 
 def _heading(state: AskState, planned: int) -> str:
@@ -100,7 +148,7 @@ def no_verdict(debate: Debate, state: AskState, error: ParticipantFailed) -> Out
     """If a limit leaves no room for the judge, there is no verdict. A judge that failed can be resumed."""
     if error.kind != "budget":
         hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
-        raise aborted(debate, debate.seat("judge"), "gave no verdict", error, hint, _data(state)) from error
+        raise aborted(debate, debate.seats("judge")[0], "gave no verdict", error, hint, _data(state)) from error
     text = "\n\n".join([f"## Answer\n\nNone: {inline(error.message)}.", *_pages(debate, state)]) + "\n"
     return _undecided(debate, state, "NO VERDICT", error.message, text)
 
@@ -242,11 +290,12 @@ def _worth(debate: Debate, state: AskState, ledger: Ledger, decided: str) -> Wor
     )
 
 
-def _report(debate: Debate, state: AskState, choice: Choice) -> str:
+def _report(debate: Debate, state: AskState, choice: Choice, votes: Sequence[str]) -> str:
     """The ending in full: the answer, why, and both answers with what was said about each."""
     parts = [
         f"## Answer\n\n{tame(choice.answer)}",
         f"The judge prefers {choice.better} because: {tame(choice.reasoning)}",
+        section("## Votes", votes, "") if votes else "",
         *_pages(debate, state),
         section("## Unresolved", choice.unresolved),
         section("## Not done to both answers alike", state.unequal) if state.unequal else "",

@@ -117,7 +117,7 @@ different."""
 
 VERDICT = """You decide between two answers to a question. Two engineers wrote them, neither seeing the other's. Then
 each challenged the other answer and defended its own. You took no part in it. The numbers 1 and 2 only tell the answers
-apart.
+apart, and the order in which they stand here is drawn.
 
 $fences
 

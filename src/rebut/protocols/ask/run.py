@@ -68,14 +68,23 @@ async def compare(debate: Debate, state: AskState) -> Comparison:
     first, second = (state.answers[role] for role in PARTIES)
     both = f"{debate.quote('the first answer', first)}\n\n{debate.quote('the second answer', second)}"
     prompt = fill(prompts.COMPARE, fences=FENCES, topic=debate.quote("topic", debate.topic), answers=both)
-    who = debate.seat("judge")
+    judges, shown = debate.seats("judge"), Material(ballot=ballot.of_comparison(debate.topic, state))
+    hint = "Both answers are kept. Resume when it can answer, or fork with another --judge."
+    if len(judges) == 1:
+        try:
+            got = await debate.ask(judges[0], "comparison", prompt, schema=Comparison, material=shown)
+        except ParticipantFailed as error:
+            raise aborted(debate, judges[0], "did not compare the answers", error, hint) from error
+        return got.value
+    asks = [Ask(judge, prompt, Comparison, material=shown) for judge in judges]
     try:
-        shown = Material(ballot=ballot.of_comparison(debate.topic, state))
-        got = await debate.ask(who, "comparison", prompt, schema=Comparison, material=shown)
-    except ParticipantFailed as error:
-        hint = "Both answers are kept. Resume when it can answer, or fork with another --judge."
-        raise aborted(debate, who, "did not compare the answers", error, hint) from error
-    return got.value
+        answers = await debate.ask_all("comparison", asks, need=len(judges) // 2 + 1)
+    except TooFewReplies as error:
+        raise Aborted(f"too few judges compared the answers: {error.message}", error.hint or hint) from error
+    compared = [one.value for one in answers.answered]
+    # Without a majority for `same`, the answers are debated.
+    same = 2 * sum(one.same for one in compared) > len(judges)
+    return next((one for one in compared if one.same == same), compared[0].model_copy(update={"same": False}))
 
 
 # the debate

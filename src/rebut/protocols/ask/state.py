@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from rebut.core.json_value import Json
@@ -17,6 +18,11 @@ PARTIES = ("proposer", "challenger")
 def title(seat: str) -> str:
     """What the answer of a seat is called in prompts and reports. Its points are about the document of this name."""
     return f"answer {PARTIES.index(seat) + 1}"
+
+
+def renamed(text: str) -> str:
+    """A text in which each answer has the other's number: for a judge that is asked in the other order, and back."""
+    return re.sub(r"\b(answer )([12])\b", lambda found: found[1] + "21"[int(found[2]) - 1], text, flags=re.I)
 
 
 def author(seat: str) -> str:

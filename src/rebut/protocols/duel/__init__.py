@@ -3,10 +3,17 @@
 from rebut.protocols.duel.artifacts import artifacts as artifacts
 from rebut.protocols.duel.ending import partial as partial
 from rebut.protocols.duel.run import run as run
-from rebut.protocols.duel.settings import Settings as Settings, calls as calls, folder as folder, prepare as prepare
+from rebut.protocols.duel.settings import (
+    Settings as Settings,
+    calls as calls,
+    closings as closings,
+    folder as folder,
+    prepare as prepare,
+    seats_for as seats_for,
+)
 
 name = "duel"
-version = "6"
+version = "7"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

@@ -12,42 +12,59 @@ from rebut.core.text import counted, inline, squeeze, tame
 from rebut.core.types import Material
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import UNPROVEN, Ledger
-from rebut.domain.outcome import DecisionNotes, Outcome, Verdict
+from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.domain.worth import TAKEN, Worth, fates, quoted
 from rebut.engine.debate import Debate
-from rebut.protocols.duel import ballot, prompts, render, reply_checks
+from rebut.protocols.duel import ballot, judges, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Decision
 from rebut.protocols.duel.state import DuelState
 from rebut.protocols.shared import UNCONTESTED, aborted, began_before, misread, of_rounds
 
 CHECKED = 5
 """The first version in which what the judge says about the record is checked against it."""
+DRAWN = 7
+"""The first version that draws which side the judge reads first."""
 
 
 async def verdict(debate: Debate, state: DuelState) -> Outcome:
     rounds, planned = state.complete_rounds(), debate.planned(debate.settings.rounds)
-    turns = [turn for turn in state.turns if turn.round <= rounds]
     ledger = debate.ledger.upto(rounds)  # an incomplete round does not count
-    prompt = fill(
-        prompts.VERDICT,
-        fences=FENCES,
-        topic=debate.quote("topic", debate.topic),
-        transcript="\n\n".join(debate.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in turns),
-        points=debate.quote("the points at issue", render.points(ledger, quoted_since=1)),
-        checked=render.checked(ledger),
-        # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
-        rounds=f"{rounds} of {planned} rounds were completed.",
-    )
+
+    def prompt(order: judges.Order) -> str:
+        sides = order.arranged(("proposer", "challenger"))
+        turns = [turn for turn in state.turns if turn.round <= rounds]
+        turns.sort(key=lambda turn: (turn.round, sides.index(turn.role)))
+        return fill(
+            prompts.VERDICT,
+            fences=FENCES,
+            topic=debate.quote("topic", debate.topic),
+            transcript="\n\n".join(debate.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in turns),
+            points=debate.quote("the points at issue", render.points(ledger, quoted_since=1)),
+            checked=render.checked(ledger),
+            # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
+            rounds=f"{rounds} of {planned} rounds were completed.",
+        )
+
     trusting = await began_before(debate, CHECKED, "trusting")
-    judge, check = debate.seat("judge"), reply_checks.decision(ledger, trusting=trusting)
     data: dict[str, Json] = {"rounds_completed": rounds, "exchanges": state.exchanges()}
     try:
-        shown = Material(ballot=_ballot(debate, ledger))
-        answer = await debate.ask(judge, "verdict", prompt, schema=Decision, check=check, closing=True, material=shown)
+        judged = await judges.judge(
+            debate,
+            prompt,
+            schema=Decision,
+            winner=lambda form, order: form.winner,
+            reasoning=lambda form, order: form.reasoning,
+            check=reply_checks.decision(ledger, trusting=trusting),
+            material=Material(ballot=_ballot(debate, ledger)),
+            order=judges.Order(0) if await began_before(debate, DRAWN, "in turn") else judges.drawn(debate),
+        )
     except ParticipantFailed as error:
         return no_verdict(debate, state, error, data)
-    decision = answer.value
+    data |= judged.data()
+    decision = judged.form
+    if decision is None:
+        return judges_differ(debate, state, judged, data)
     # None of the winner's points has evidence: its case may still be right, but it was not shown to be.
     baseless = decision.winner == "challenger" and bool(ledger.points) and dict(fates(ledger)).keys() == {"struck"}
     doubts: list[Doubt] = []
@@ -65,17 +82,18 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         kind="verdict",
         heading=_heading(state, ledger, rounds, planned, baseless),
         decision=decision.recommendation,
-        verdict=Verdict(decision.winner, decision.reasoning, decision.recommendation, answer.model or judge.label),
+        verdict=judged.verdict(decision.reasoning, decision.recommendation),
         doubts=tuple(doubts),
         stopped=debate.stopped,
-        final=render.report(debate, ledger, decision, rounds, state.notes),
+        final=render.report(debate, ledger, decision, rounds, state.notes, judged.lines()),
         data={**data, "decision": decision.model_dump(mode="json")},
         decision_notes=DecisionNotes(
-            alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in decision.disagreements)
+            alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in decision.disagreements),
+            dissent=judged.dissenting(ledger),
         ),
         notes=tuple(state.notes),
         ledger=ledger,
-        rows=render.rows(ledger, decision),
+        rows=(*judged.rows(), *render.rows(ledger, decision)),
         worth=worth(
             debate.answers, ledger, decision.winner, "" if rounds == planned else of_rounds(rounds, planned).lower()
         ),
@@ -107,7 +125,7 @@ def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data:
     """If a limit leaves no room for the judge, the duel ends without a winner. A judge that failed can be resumed."""
     if error.kind != "budget":
         hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
-        raise aborted(debate, debate.seat("judge"), "gave no verdict", error, hint, data) from error
+        raise aborted(debate, debate.seats("judge")[0], "gave no verdict", error, hint, data) from error
     rounds = state.complete_rounds()
     return Outcome(
         kind="no verdict",
@@ -119,6 +137,23 @@ def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data:
         notes=tuple(state.notes),
         ledger=debate.ledger.upto(rounds),
         worth=worth(debate.answers, debate.ledger.upto(rounds), caveat="there was no verdict"),
+    )
+
+
+def judges_differ(debate: Debate, state: DuelState, judged: judges.Judged[Decision], data: dict[str, Json]) -> Outcome:
+    """The judges answered, and no side has a majority, or the choice follows the order of the sides."""
+    doubt, rounds = judged.undecided(), state.complete_rounds()
+    ledger = debate.ledger.upto(rounds)
+    return Outcome(
+        kind="no verdict",
+        heading="NO VERDICT",
+        doubts=(doubt,),
+        final=render.without_verdict(debate, rounds, doubt.said, judged.lines()),
+        data=data,
+        notes=tuple(state.notes),
+        ledger=ledger,
+        rows=judged.rows(),
+        worth=worth(debate.answers, ledger, caveat="there was no verdict"),
     )
 
 

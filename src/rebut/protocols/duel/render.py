@@ -94,7 +94,9 @@ def own_summary(ledger: Ledger, conceded: Sequence[Move]) -> str:
 # the report
 
 
-def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, notes: Sequence[str]) -> str:
+def report(
+    debate: Debate, ledger: Ledger, decision: Decision, rounds: int, notes: Sequence[str], votes: Sequence[str] = ()
+) -> str:
     """The report in its fixed format."""
     names = {role: debate.seat(role).label for role in ("proposer", "challenger")}
     agreed = [
@@ -110,6 +112,7 @@ def report(debate: Debate, ledger: Ledger, decision: Decision, rounds: int, note
         _head(debate, ledger, rounds),
         f"### Verdict\n\n{names[decision.winner]} ({decision.winner}) had the stronger argument because: "
         f"{tame(decision.reasoning)}",
+        section("### Votes", votes, "") if votes else "",
         "### Debate Quality\n\n"
         f"- **Genuine disagreement**: {decision.genuine_disagreement}\n"
         f"- **Evidence quality**: {decision.evidence_quality}\n"
@@ -136,9 +139,11 @@ def rows(ledger: Ledger, decision: Decision) -> tuple[tuple[str, str], ...]:
     return (("quality", quality), ("unresolved", unresolved or "none"), ("rigor", checked(ledger)))
 
 
-def without_verdict(debate: Debate, rounds: int, why: str) -> str:
+def without_verdict(debate: Debate, rounds: int, why: str, votes: Sequence[str] = ()) -> str:
     head, left = _head(debate, debate.ledger, rounds), points(debate.ledger)
-    parts = [head, f"### Verdict\n\nNone: {inline(why)}.", f"### Points at issue\n\n{tame(left)}"]
+    parts = [head, f"### Verdict\n\nNone: {inline(why)}."]
+    parts += [section("### Votes", votes, "")] if votes else []
+    parts.append(f"### Points at issue\n\n{tame(left)}")
     return "\n\n".join([*parts, *filter(None, [section("### Notes", debate.fallbacks, "")])]) + "\n"
 
 

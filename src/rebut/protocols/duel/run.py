@@ -193,7 +193,9 @@ async def summarize(r: Round, state: DuelState) -> str:
     sources = [turn.quotable for turn in state.turns if turn.round <= upto]
     sources += [f"{m.point}: {m.reason}" for m in conceded]
     prompt = fill(prompts.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())
-    answer = await r.try_ask(r.seat("judge"), "summary", prompt, schema=Summary, check=reply_checks.summary(sources))
+    answer = await r.try_ask(
+        r.seats("judge")[0], "summary", prompt, schema=Summary, check=reply_checks.summary(sources)
+    )
     if isinstance(answer, Failure):
         state.summary_failed = True
         state.notes.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import BaseModel, Field
 
@@ -20,6 +21,8 @@ class Settings(BaseModel):
 
     rounds: int = Field(default=2, ge=1, le=5, description="rounds of back and forth")
     all_rounds: bool = Field(default=False, description="hold every round, even if no point is open any more")
+    judges: int = Field(default=1, ge=1, le=9, description="judges, who decide by majority")
+    both_orders: bool = Field(default=False, description="ask each judge in both orders of the sides")
     effort: str = Field(default="", description="thinking effort of every seat")
     state_dir: str = Field(default="", description="where debate/last-debate.json is written")
 
@@ -27,7 +30,28 @@ class Settings(BaseModel):
 def calls(settings: Settings) -> dict[str, int]:
     """How many calls each seat makes in a complete duel."""
     rounds = settings.rounds
-    return {"proposer": rounds, "challenger": rounds, "judge": 1 + max(0, rounds - 2)}
+    return {"proposer": rounds, "challenger": rounds, "judge": verdicts(settings) + max(0, rounds - 2)}
+
+
+class Judging(Protocol):
+    """The settings of a protocol with judges."""
+
+    judges: int
+    both_orders: bool
+
+
+def closings(settings: Judging) -> int:
+    """How often each judge is asked for its verdict."""
+    return 2 if settings.both_orders else 1
+
+
+def verdicts(settings: Judging) -> int:
+    """How many calls the verdicts of all judges take."""
+    return settings.judges * closings(settings)
+
+
+def seats_for(settings: Judging) -> dict[str, int]:
+    return {"proposer": 1, "challenger": 1, "judge": settings.judges}
 
 
 def folder(session: NewSession) -> FilesFolder:

@@ -1,0 +1,177 @@
+"""The judges of a debate between two sides: one or several, each asked once or in both orders of the sides.
+
+A judge may favour the side that it reads first. So that side is drawn for each session, and with both orders a judge
+whose choice follows the order has no vote. Several judges decide by majority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from rebut.core.errors import ParticipantFailed, TooFewReplies
+from rebut.core.frozen import frozen
+from rebut.core.json_value import Json, as_row
+from rebut.core.text import counted, cut, squeeze
+from rebut.core.types import Material
+from rebut.domain.answers import Check
+from rebut.domain.claims import Doubt
+from rebut.domain.forms import Form
+from rebut.domain.ledger import Ledger
+from rebut.domain.outcome import VOTES, Verdict, Vote
+from rebut.engine.debate import Answer, Ask, Debate, Failure
+
+F = TypeVar("F", bound=Form)
+OTHER_ORDER = "other-order"
+LONGEST = 160
+"""Characters of a dissenting judge's reasons on the screen."""
+
+
+@frozen
+class Order:
+    """How the two sides are shown to a judge."""
+
+    first: int
+    """The side that is shown first: 0 or 1."""
+    renamed: bool = False
+    """Whether sides that are told apart by numbers have each other's number."""
+
+    def arranged(self, both: Sequence[str]) -> tuple[str, str]:
+        return (both[0], both[1]) if self.first == 0 else (both[1], both[0])
+
+
+@frozen
+class Judged(Generic[F]):
+    """What the judges decided."""
+
+    votes: tuple[Vote, ...]
+    winner: str = ""
+    """The side that more than half of all judges chose; empty if none was."""
+    form: F | None = None
+    """The reply of the first judge that chose it."""
+    by: str = ""
+    """The model of that judge."""
+    missing: tuple[str, ...] = ()
+    """Judges that did not answer, and why."""
+
+    @property
+    def dissent(self) -> tuple[Vote, ...]:
+        """The votes that are not for the winner; every vote if there is none."""
+        return tuple(vote for vote in self.votes if not self.winner or vote.winner != self.winner)
+
+    @property
+    def single(self) -> bool:
+        """One judge, asked once: there is nothing to say about votes."""
+        return len(self.votes) == 1 and not self.votes[0].other_order and not self.missing
+
+    def data(self) -> dict[str, Json]:
+        return {} if self.single else {VOTES: [as_row(vote) for vote in self.votes]}
+
+    def rows(self, name: Callable[[str], str] = str) -> tuple[tuple[str, str], ...]:
+        """The votes for the screen: how many, then each that differs, with its reasons."""
+        if self.single:
+            return ()
+        total = len(self.votes) + len(self.missing)
+        most = [vote for vote in self.votes if vote.winner == self.winner]
+        asked = ", each asked in both orders" if any(vote.other_order for vote in self.votes) else ""
+        count = f"{len(most)} of {counted(total, 'judge')} for {name(self.winner)}" if self.winner else "no majority"
+        rows = [("votes", f"{count}{asked}")]
+        rows += [("dissent" if self.winner else "vote", self.described(vote, name)) for vote in self.dissent]
+        return (*rows, *(("no vote", missing) for missing in self.missing))
+
+    def verdict(self, reasoning: str, recommendation: str) -> Verdict:
+        votes, dissent = ((), ()) if self.single else (self.votes, self.dissent)
+        return Verdict(self.winner, reasoning, recommendation, self.by, votes, dissent)
+
+    def lines(self, name: Callable[[str], str] = str) -> list[str]:
+        """The votes in full, for a report: each judge with its reasons."""
+        if self.single:
+            return []
+        return [*(self.described(vote, name, longest=10_000) for vote in self.votes), *self.missing]
+
+    def dissenting(self, ledger: Ledger, name: Callable[[str], str] = str) -> tuple[str, ...] | None:
+        """For a decision record: the judges that differ, beside the points that are open."""
+        if self.single or not self.dissent:
+            return None
+        said = (self.described(vote, name) for vote in self.dissent)
+        return (*said, *(f"{point.id}: {point.text}" for point in ledger.open))
+
+    def described(self, vote: Vote, name: Callable[[str], str] = str, longest: int = LONGEST) -> str:
+        if vote.flipped:
+            return f"{vote.judge} ({vote.by}) chooses the side that it reads {vote.flipped}, so it has no vote"
+        return f"{vote.judge} ({vote.by}) for {name(vote.winner)}: {cut(squeeze(vote.reasoning), longest)}"
+
+    def undecided(self) -> Doubt:
+        """Why there is no decision."""
+        if all(vote.flipped for vote in self.votes):
+            said = "the verdict changes with the order in which the sides are shown"
+            return Doubt("order decides", "THE VERDICT CHANGES WITH THE ORDER OF THE SIDES", said)
+        return Doubt("no majority", "NO MAJORITY OF THE JUDGES", "no side has more than half of the judges")
+
+
+def drawn(debate: Debate) -> Order:
+    """The order of this session."""
+    return Order(debate.draw("order of the sides", 2))
+
+
+async def judge(
+    debate: Debate,
+    prompt: Callable[[Order], str],
+    *,
+    schema: type[F],
+    winner: Callable[[F, Order], str],
+    reasoning: Callable[[F, Order], str],
+    check: Check,
+    material: Material,
+    order: Order,
+) -> Judged[F]:
+    """Ask every judge. Raises `ParticipantFailed` if too few answer for a majority."""
+    seats = debate.seats("judge")
+    orders = [order, Order(1 - order.first, renamed=True)] if debate.settings.both_orders else [order]
+    if len(seats) == 1 and len(orders) == 1:
+        got: list[Answer[F] | Failure] = [
+            await debate.ask(
+                seats[0], "verdict", prompt(order), schema=schema, check=check, closing=True, material=material
+            )
+        ]
+    else:
+        asks = [
+            Ask(who, prompt(one), schema, check, part=OTHER_ORDER if n else "", material=material)
+            for who in seats
+            for n, one in enumerate(orders)
+        ]
+        try:
+            got = [*await debate.ask_all("verdict", asks, need=len(asks) // 2 + 1, closing=True)]
+        except TooFewReplies as error:
+            kind = "budget" if set(error.kinds) == {"budget"} else error.kinds[0]
+            raise ParticipantFailed(kind, error.message, error.hint) from error
+    votes, forms, missing = list[Vote](), list[tuple[F, str]](), list[str]()
+    for at, who in enumerate(seats):
+        replies = got[at * len(orders) : (at + 1) * len(orders)]
+        if failed := next((one for one in replies if isinstance(one, Failure)), None):
+            missing.append(f"{who.seat} ({debate.speaker(who)}): {failed.kind}, {failed.message}")
+            continue
+        answers = [one for one in replies if isinstance(one, Answer)]
+        chosen = [winner(one.value, order) for one, order in zip(answers, orders, strict=True)]
+        flipped = ""
+        if len(set(chosen)) > 1:
+            flipped = _read(answers[0].value, order, winner)
+        by = answers[0].model or who.label
+        said = [reasoning(one.value, order) for one, order in zip(answers, orders, strict=True)]
+        vote = Vote(who.seat, by, "" if flipped else chosen[0], said[0], chosen[1] if len(chosen) > 1 else "", flipped)
+        votes.append(vote)
+        forms.append((answers[0].value, by))
+    return _counted(votes, forms, missing, len(seats))
+
+
+def _read(form: F, order: Order, winner: Callable[[F, Order], str]) -> str:
+    """Whether a judge whose choice follows the order takes the side that it reads first or last."""
+    sides = ("proposer", "challenger")
+    return "first" if winner(form, order) == sides[order.first] else "last"
+
+
+def _counted(votes: list[Vote], forms: list[tuple[F, str]], missing: list[str], total: int) -> Judged[F]:
+    for vote, (form, by) in zip(votes, forms, strict=True):
+        if vote.winner and 2 * sum(one.winner == vote.winner for one in votes) > total:
+            return Judged(tuple(votes), vote.winner, form, by, tuple(missing))
+    return Judged(tuple(votes), missing=tuple(missing))

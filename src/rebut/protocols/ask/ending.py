@@ -99,7 +99,7 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
     ).with_answers(made)
 
 
-def _verdict(judged: judges.Judged[Choice], choice: Choice) -> Verdict:
+def _verdict(judged: judges.JudgesDecision[Choice], choice: Choice) -> Verdict:
     """The verdict, with the answers by their numbers instead of the seats that wrote them."""
     made = judged.verdict(choice.reasoning, choice.answer)
     votes, dissent = (tuple(_numbered(vote) for vote in votes) for votes in (made.votes, made.dissent))
@@ -111,7 +111,7 @@ def _numbered(vote: Vote) -> Vote:
     return replace(vote, winner=named.get(vote.winner, ""), other_order=named.get(vote.other_order, ""))
 
 
-def judges_differ(debate: Debate, state: AskState, judged: judges.Judged[Choice]) -> Outcome:
+def judges_differ(debate: Debate, state: AskState, judged: judges.JudgesDecision[Choice]) -> Outcome:
     """The judges answered, and no answer has a majority, or the choice follows the order of the answers."""
     doubt = judged.undecided()
     votes = section("## Votes", judged.lines(title), "")

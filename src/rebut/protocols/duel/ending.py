@@ -140,7 +140,9 @@ def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data:
     )
 
 
-def judges_differ(debate: Debate, state: DuelState, judged: judges.Judged[Decision], data: dict[str, Json]) -> Outcome:
+def judges_differ(
+    debate: Debate, state: DuelState, judged: judges.JudgesDecision[Decision], data: dict[str, Json]
+) -> Outcome:
     """The judges answered, and no side has a majority, or the choice follows the order of the sides."""
     doubt, rounds = judged.undecided(), state.complete_rounds()
     ledger = debate.ledger.upto(rounds)

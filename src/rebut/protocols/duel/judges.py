@@ -41,7 +41,7 @@ class Order:
 
 
 @frozen
-class Judged(Generic[F]):
+class JudgesDecision(Generic[F]):
     """What the judges decided."""
 
     votes: tuple[Vote, ...]
@@ -124,7 +124,7 @@ async def judge(
     check: Check,
     material: Material,
     order: Order,
-) -> Judged[F]:
+) -> JudgesDecision[F]:
     """Ask every judge. Raises `ParticipantFailed` if too few answer for a majority."""
     seats = debate.seats("judge")
     orders = [order, Order(1 - order.first, renamed=True)] if debate.settings.both_orders else [order]
@@ -170,8 +170,8 @@ def _read(form: F, order: Order, winner: Callable[[F, Order], str]) -> str:
     return "first" if winner(form, order) == sides[order.first] else "last"
 
 
-def _counted(votes: list[Vote], forms: list[tuple[F, str]], missing: list[str], total: int) -> Judged[F]:
+def _counted(votes: list[Vote], forms: list[tuple[F, str]], missing: list[str], total: int) -> JudgesDecision[F]:
     for vote, (form, by) in zip(votes, forms, strict=True):
         if vote.winner and 2 * sum(one.winner == vote.winner for one in votes) > total:
-            return Judged(tuple(votes), vote.winner, form, by, tuple(missing))
-    return Judged(tuple(votes), missing=tuple(missing))
+            return JudgesDecision(tuple(votes), vote.winner, form, by, tuple(missing))
+    return JudgesDecision(tuple(votes), missing=tuple(missing))

@@ -15,7 +15,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from rebut.core import files
-from rebut.core.citation_syntax import understand
+from rebut.core.citation_syntax import exact_place, understand
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
@@ -34,7 +34,6 @@ from rebut.workspace.targets.unread import covers
 SHARED = ".rebut/dismissals.jsonl"
 LARGEST_LIST = 10_000_000
 LONGEST_REASON = 500
-RANGE = re.compile(r"(?::(\d{1,9})(?:-(\d{1,9}))?)?")
 
 
 # Lines that a finding cites
@@ -87,11 +86,9 @@ def cited(finding: ReviewFinding, target: Target) -> Cited | None:
 
 def _place(place: str, target: Target) -> tuple[Changed | None, str, int, int] | None:
     # First, paths of the change as they are: they may contain what the citation syntax does not allow.
-    for change in sorted(target.changes, key=lambda c: len(c.path), reverse=True):
-        found = RANGE.fullmatch(place.removeprefix(change.path)) if place.startswith(change.path) else None
-        if found:
-            ends = sorted((int(found[1] or 0), int(found[2] or found[1] or 0)))
-            return change, change.path, ends[0], ends[1]
+    changes = {c.path: c for c in target.changes}
+    if exact := exact_place(place, changes):
+        return changes[exact.path], exact.path, exact.start, exact.end
     read = understand(place)
     if not read.path:
         return None

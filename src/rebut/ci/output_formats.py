@@ -14,12 +14,18 @@ from rebut.core.json_value import Json
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean, fingerprint, squeeze, valid_unicode
 from rebut.domain.review_result import ReviewFinding
+from rebut.reports.review import headline
+from rebut.workspace.targets.target import Target
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"P1": "error", "P2": "warning", "P3": "note"}
 COMMANDS = {"P1": "error", "P2": "warning", "P3": "notice"}
 """GitHub's workflow command for each severity."""
 ROOT = "SRCROOT"
+AROUND = 2
+"""Lines before and after the cited ones that a result shows."""
+MOST_LINES = 12
+LONGEST_LINE = 300
 ABOUT = {
     "correctness": "The change does something other than what it is meant to do.",
     "security": "The change opens a security hole.",
@@ -36,7 +42,7 @@ def log(standing: GatedReview) -> dict[str, Json]:
     held = [f for f in standing.counted.findings if stands(f)]
     categories = sorted({_category(f) for f in held})
     seen: Counter[str] = Counter()
-    results: list[Json] = [_result(f, cited(f, review.target), categories, seen) for f in held]
+    results: list[Json] = [_result(f, cited(f, review.target), review.target, categories, seen) for f in held]
     notes: list[Json] = [{"level": "warning", "message": {"text": _plain(doubt)}} for doubt in standing.ruling.doubts]
     left_out = len(standing.counted.findings) - len(held)
     run: dict[str, Json] = {
@@ -52,6 +58,12 @@ def log(standing: GatedReview) -> dict[str, Json]:
             "base": review.target.base,
             "new": review.target.new,
             "leftOut": left_out,
+            "heading": headline(review.outcome, review.target),
+            "gate": standing.ruling.to_json(),
+            "analysed": review.contract.analysed,
+            "reviewers": [clean(f"{seat.spec} ({seat.seat})") for seat in review.outcome.seats if seat.answered],
+            "since": review.contract.since,
+            "fixed": [_fixed(f, cited(f, review.target)) for f in standing.counted.fixed_since],
         },
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -69,7 +81,20 @@ def _rule(category: str) -> dict[str, Json]:
     }
 
 
-def _result(finding: ReviewFinding, place: Cited | None, categories: list[str], seen: Counter[str]) -> dict[str, Json]:
+def _fixed(finding: ReviewFinding, place: Cited | None) -> dict[str, Json]:
+    """A finding of an earlier review that a commit fixed. It is no result: readers of SARIF would take it for open."""
+    return {
+        "id": finding.id,
+        "severity": finding.severity,
+        "place": finding.place or (place.path if place else ""),
+        "text": clean(finding.text),
+        "by": clean(finding.fixed_by),
+    }
+
+
+def _result(
+    finding: ReviewFinding, place: Cited | None, target: Target, categories: list[str], seen: Counter[str]
+) -> dict[str, Json]:
     category = _category(finding)
     action = f"\n\nTo do: {finding.action}" if finding.action else ""
     action += "\n\nOutside the change that was reviewed." if finding.outside else ""
@@ -88,10 +113,11 @@ def _result(finding: ReviewFinding, place: Cited | None, categories: list[str], 
             "quote": finding.mark or "cites nothing",
             "judge": finding.ruling or "not judged",
             "raisedBy": list(finding.voices),
+            "outside": finding.outside,
         },
     }
     if place is not None:
-        result["locations"] = [{"physicalLocation": _location(place)}]
+        result["locations"] = [{"physicalLocation": _location(place, target)}]
         if fixes := _fixes(finding, place):
             result["fixes"] = fixes
     if finding.dismissed:
@@ -99,8 +125,26 @@ def _result(finding: ReviewFinding, place: Cited | None, categories: list[str], 
     return result
 
 
-def _location(place: Cited) -> dict[str, Json]:
-    return {"artifactLocation": _file(place), **({"region": _region(place)} if place.first else {})}
+def _location(place: Cited, target: Target) -> dict[str, Json]:
+    out: dict[str, Json] = {"artifactLocation": _file(place)}
+    if place.first:
+        out["region"] = _region(place)
+        if around := _around(place, target):
+            out["contextRegion"] = around
+    return out
+
+
+def _around(place: Cited, target: Target) -> dict[str, Json] | None:
+    """The cited lines and some before and after them."""
+    change = next((c for c in target.changes if c.path == place.path), None)
+    text = (change.after if place.changed else change.before) if change else None
+    rows = (text or "").split("\n")
+    last = min(max(place.first, place.last), place.first + MOST_LINES - 1)
+    if not text or last > len(rows):
+        return None
+    first, end = max(1, place.first - AROUND), min(len(rows) - (rows[-1] == ""), last + AROUND)
+    lines = [valid_unicode(row[:LONGEST_LINE]) for row in rows[first - 1 : end]]
+    return {"startLine": first, "endLine": max(first, end), "snippet": {"text": "\n".join(lines)}}
 
 
 def _file(place: Cited) -> dict[str, Json]:

@@ -46,6 +46,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "export": CommandEntry("export", "Export a session as HTML, Markdown, JSON, a decision record or SARIF.", SESSIONS),
     "verify": CommandEntry("export", "Check that a session's record is complete and unaltered.", SESSIONS),
     "gate": CommandEntry("gate", "Pass or fail a recorded review by its findings, for CI.", SESSIONS),
+    "comment": CommandEntry("comment", "Write the comment on a pull request from a review.", SESSIONS),
     "apply": CommandEntry("apply", "Apply the patch of a review, or the fixes of single findings.", SESSIONS),
     "dismiss": CommandEntry("gate", "Hide a finding until the lines it cites change.", SESSIONS),
     "delete": CommandEntry("sessions", "Delete sessions permanently.", SESSIONS),

@@ -83,7 +83,7 @@ SESSION = Completed("id", _sessions)
 PROTOCOL = Completed("protocol", _protocols, files=True)
 PATH = Completed("path", tuple, files=True)
 
-SCOPES = "uncommitted, commit:SHA, base:BRANCH, range:A..B or file:PATH"
+SCOPES = "uncommitted, staged, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 
 
@@ -419,6 +419,7 @@ def wanted_by(content: str, named: dict[str, Any]) -> Wanted:
 def scope_options(f: F) -> F:
     """Short forms of --scope."""
     f = click.option("--uncommitted", is_flag=True, help="Same as --scope uncommitted.")(f)
+    f = click.option("--staged", is_flag=True, help="Same as --scope staged.")(f)
     f = click.option("--commit", metavar="SHA", help="Same as --scope commit:SHA.")(f)
     return click.option("--base", metavar="BRANCH", help="Same as --scope base:BRANCH.")(f)
 
@@ -456,7 +457,7 @@ def given_scope(named: dict[str, Any]) -> str:
     for kind in ("base", "commit"):
         value = named.pop(kind)
         scopes.append(f"{kind}:{value}" if value else "")
-    scopes.append("uncommitted" if named.pop("uncommitted") else "")
+    scopes += [kind if named.pop(kind) else "" for kind in ("uncommitted", "staged")]
     given = [scope for scope in scopes if scope]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} are two scopes; give only one")

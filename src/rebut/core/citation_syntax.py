@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import field
 from functools import cached_property
 from typing import Literal
 
@@ -89,14 +90,30 @@ class Citation:
 
     place: str
     quote: str = ""
+    known: Place | None = field(default=None, compare=False)
+    """The place, if it is known without parsing the text."""
 
     @classmethod
-    def of(cls, place: str, quote: str = "") -> Citation:
-        return cls(place.strip(), quote.strip("\r\n"))
+    def of(cls, place: str, quote: str = "", paths: Iterable[str] = ()) -> Citation:
+        """`paths` are files that exist: one of them may have a name that would be read as something else."""
+        text = place.strip()
+        return cls(text, quote.strip("\r\n"), exact_place(text, paths))
 
     @cached_property
     def parsed(self) -> Place:
-        return understand(self.place)
+        return self.known or understand(self.place)
+
+
+def exact_place(text: str, paths: Iterable[str]) -> Place | None:
+    """A place that is one of these paths, letter by letter, with or without lines; the longest path counts."""
+    for path in sorted((one for one in paths if text.startswith(one)), key=len, reverse=True):
+        if found := EXACT_LINES.fullmatch(text, len(path)):
+            ends = sorted((int(found[1] or 0), int(found[2] or found[1] or 0)))
+            return Place("file", path, ends[0], ends[1])
+    return None
+
+
+EXACT_LINES = re.compile(r"(?::(\d{1,9})(?:-(\d{1,9}))?)?")
 
 
 def understand(place: str) -> Place:

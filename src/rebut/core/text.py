@@ -114,6 +114,24 @@ def inline(text: str) -> str:
     return tame(squeeze(text))
 
 
+def unlinked(text: str) -> str:
+    """`inline`, for a comment on GitHub: nothing in it mentions a person, refers to an issue or becomes a link."""
+    line = inline(text)
+    out, end = "", 0
+    for start, stop in reversed(_code(line)):  # within code, GitHub reads nothing
+        out += _LINKING.sub(_parted, line[end:start]) + line[start:stop]
+        end = stop
+    return out + _LINKING.sub(_parted, line[end:])
+
+
+_LINKING = re.compile(r"@(?=[\w\\])|#(?=\d)|(?i:\bgh)(?=-\d)|(?<=:)(?=//)|(?i:\bwww)(?=\.)|(?<=:)(?=[\w+-]{1,40}:)")
+"""Where a mention, a reference, a link or an emoji would be read."""
+
+
+def _parted(found: re.Match[str]) -> str:
+    return f"{found[0]}\u200b"
+
+
 _BREAKS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _INLINE = re.compile(
     r"\\(?=[!-/:-@\[-`{-~]|$)"  # a backslash that would escape something, or break the line

@@ -32,7 +32,7 @@ async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = Fals
     nowhere = Evidence(evidence.place, evidence.quote, "uncheckable", NOTHING_KEPT)
     if sides.new is None and sides.artifact is None:
         return nowhere
-    cited = Citation.of(evidence.place, evidence.quote)
+    cited = Citation.of(evidence.place, evidence.quote, sides.changed)
     # The text under discussion can be cited even if no workspace was kept.
     view = sides.new or Overlay(None, {}, str)
     mark = await check(cited, view, artifact=sides.artifact, other=sides.old, planned=planned)

@@ -45,6 +45,7 @@ OFF = (
     "maintenance.auto=false",
     "safe.bareRepository=explicit",
 )
+NO_MORE: Mapping[str, str] = {}
 KEPT_ENV = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 SET_ENV = {
     "LC_ALL": "C",
@@ -198,15 +199,22 @@ class Git:
     def _not_started(self, error: OSError) -> GitFailed:
         return GitFailed(f"git could not be started in {self.top}: {error.strerror}")
 
-    async def run(self, *args: str, codes: tuple[int, ...] = (0,), cap: int = OUTPUT_CAP, feed: bytes = b"") -> bytes:
-        """What one git command prints; `feed` goes to its standard input.
+    async def run(
+        self,
+        *args: str,
+        codes: tuple[int, ...] = (0,),
+        cap: int = OUTPUT_CAP,
+        feed: bytes = b"",
+        more: Mapping[str, str] = NO_MORE,
+    ) -> bytes:
+        """What one git command prints; `feed` goes to its standard input, `more` to its environment.
 
         GitFailed if it takes longer than a minute, prints more than `cap` or ends with a code not in `codes`.
         """
         from rebut.core import process
         from rebut.workspace.git_queue import git_queue
 
-        argv, env = self._argv(*args), self._env()
+        argv, env = self._argv(*args), {**self._env(), **more}
         try:
             ended = await git_queue().run(
                 (self.top, argv, feed, cap, frozenset(env.items())),
@@ -223,6 +231,12 @@ class Git:
             first = said.splitlines()[0] if said else f"code {ended.code}"
             raise GitFailed(f"git {args[0]} failed in {self.top}: {first}", said=said)
         return ended.data
+
+    async def staged_tree(self) -> str:
+        """The tree that `git commit` would commit now. Within a hook, git may name another index than the usual one."""
+        index = os.environ.get("GIT_INDEX_FILE", "")
+        more = {"GIT_INDEX_FILE": str(Path(self.top, index))} if index else NO_MORE
+        return (await self.run("write-tree", more=more)).decode().strip()
 
     async def names(self, *args: str) -> tuple[str, ...]:
         """The names that `ls-files` prints with these options."""

@@ -153,8 +153,13 @@ def _earlier(
     raised = answer["findings"]
     assert isinstance(raised, list)
     there = [_words_and_place(row) for row in raised if isinstance(row, dict)]
-    out: list[Json] = []
-    for one in _gone(findings, there):
+    gone = _gone(findings, there)
+    out: list[Json] = [
+        {"id": one.id, "reason": "The analysers report it again.", "state": "still there"}
+        for one in findings
+        if one not in gone
+    ]
+    for one in gone:
         number = numbers.get(one.place.rpartition(":")[0], 0)
         if not number or len(raised) == MOST:
             continue

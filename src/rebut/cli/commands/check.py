@@ -24,7 +24,7 @@ SLOW = 2.0
 
 
 @click.command("check")
-@click.argument("file", type=PATH)
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE...")
 @click.option("--all", "everything", is_flag=True, help="List every citation, not only absent and moved ones.")
 @click.option(
     "--root",
@@ -32,12 +32,23 @@ SLOW = 2.0
     help="The folder that citations refer to. [this repository or folder]",
 )
 @json_flag
-def check_command(file: str, everything: bool, root: Path | None, as_json: bool) -> int:
+def check_command(files: tuple[str, ...], everything: bool, root: Path | None, as_json: bool) -> int:
     """Check every citation in FILE (- for standard input): does the path exist, is the quoted text at that line?
 
     Exit code 1 if a citation is absent. Found means that the quoted words are there, not that they prove anything.
     """
-    from rebut.cli.output import folded, say, say_json, width
+    from rebut.cli.output import say_json
+
+    rows = [_check(file, everything, root, as_json) for file in files]
+    code = max(exit for exit, _ in rows)
+    if as_json:
+        say_json(rows[0][1] if len(rows) == 1 else {"files": [row for _, row in rows], "exit": code})
+    return code
+
+
+def _check(file: str, everything: bool, root: Path | None, as_json: bool) -> tuple[int, dict[str, object]]:
+    """Check one file, and print the result unless it is for JSON."""
+    from rebut.cli.output import folded, say, width
     from rebut.core.json_value import as_row
     from rebut.core.text import counted, cut, wrapped
     from rebut.evidence.lookup import Verdict
@@ -48,9 +59,9 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         checked = check(text, root=root, folder=folder)
     found, counts = checked.citations, checked.counts
     code = 0 if checked.ok else 1
+    row = {"file": name, "counts": counts, "citations": as_row(found), "exit": code}
     if as_json:
-        say_json({"file": name, "counts": counts, "citations": as_row(found), "exit": code})
-        return code
+        return code, row
     tally = ", ".join(f"{counts[mark]} {mark}" for mark in get_args(Verdict) if mark in counts)
     count = f"  {counted(len(found), 'citation')} in {name}"
     say(folded(count + (f": {tally}" if tally else ""), sys.stdout))
@@ -64,7 +75,7 @@ def check_command(file: str, everything: bool, root: Path | None, as_json: bool)
         say(f"{head}   {note}".rstrip() if beside else below)
     if len(listed) > MOST:
         say(f"    … {len(listed) - MOST:,} more; --json has them all")
-    return code
+    return code, row
 
 
 @contextmanager

@@ -183,7 +183,17 @@ def _company(given: str | None) -> list[str]:
     return who
 
 
-CHOOSE = ("target", "scope", "base", "commit", "uncommitted", "artifact_file", "context_file", "from_transcript")
+CHOOSE = (
+    "target",
+    "scope",
+    "base",
+    "commit",
+    "uncommitted",
+    "staged",
+    "artifact_file",
+    "context_file",
+    "from_transcript",
+)
 """The options that choose what is reviewed."""
 OF_A_REVIEW = (
     *("critic", "judge", "intensity", "mode", "backend_timeout_seconds", "skip_materialize_opposite"),

@@ -243,7 +243,9 @@ def _nothing_read(left_out: Sequence[str]) -> NothingRead | None:
 async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str], instead: str = "") -> Target:
     if scope.kind == "file":
         return await asyncio.to_thread(_file, root, scope.first, redact, never)
-    name = {"uncommitted": "change", "base": "branch"}.get(scope.kind, scope.kind) + f" {scope.first}".rstrip()
+    name = {"uncommitted": "change", "staged": "staged change", "base": "branch"}.get(
+        scope.kind, scope.kind
+    ) + f" {scope.first}".rstrip()
     git = await Git.open(root)
     if git is None:
         why, hint = await refusal(root)
@@ -260,6 +262,10 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
         await git.close()
     if not drawn.changes and (nothing := _nothing_read(drawn.left_out)):
         raise nothing
+    if not drawn.diff and scope.kind == "staged":
+        nothing_staged = UsageError("nothing is staged, so there is nothing to review", "Stage it with `git add`.")
+        nothing_staged.exit_code = 0  # a hook that runs without a change has nothing to refuse
+        raise nothing_staged
     if not drawn.diff:
         hint = f"{instead}." if instead else f"{GIVE}, or another scope. {FORMS}"
         hint = f"Left out: {drawn.left_out[0]}. {hint}" if drawn.left_out else hint

@@ -1,4 +1,4 @@
-"""The scope of a change as a person types it: `uncommitted`, `commit:SHA`, `base:BRANCH`, `range:A..B`, `file:P`."""
+"""The scope of a change as a person types it: `uncommitted`, `staged`, `commit:SHA`, `base:BRANCH` and others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rebut.workspace.context import shown
 from rebut.workspace.git import Git
 from rebut.workspace.targets.git_change import EMPTY_TREES
 
-FORMS = "Scopes are uncommitted, commit:SHA, base:BRANCH, range:A..B, range:A...B and file:PATH."
+FORMS = "Scopes are uncommitted, staged, commit:SHA, base:BRANCH, range:A..B, range:A...B and file:PATH."
 REF = re.compile(r"[^\s\x00-\x1f\x7f:?*\[\\-][^\s\x00-\x1f\x7f:?*\[\\]{0,254}")
 
 
@@ -19,7 +19,7 @@ REF = re.compile(r"[^\s\x00-\x1f\x7f:?*\[\\-][^\s\x00-\x1f\x7f:?*\[\\]{0,254}")
 class Scope:
     """Which change is meant. `first` is the commit, branch, path or left end of a range."""
 
-    kind: Literal["uncommitted", "commit", "base", "range", "file"]
+    kind: Literal["uncommitted", "staged", "commit", "base", "range", "file"]
     first: str = ""
     second: str = ""
     from_merge_base: bool = False
@@ -30,6 +30,8 @@ class Scope:
         match kind, rest:
             case "uncommitted", "" if not colon:
                 return cls("uncommitted")
+            case "staged", "" if not colon:
+                return cls("staged")
             case "commit", rest if rest:
                 return cls("commit", _ref(rest, text))
             case "base", rest if rest:
@@ -72,6 +74,10 @@ class Compared:
 
 async def compared(git: Git, scope: Scope) -> Compared:
     match scope.kind:
+        case "staged":
+            # Both are trees: files that are not staged, or staged in part, count as git would commit them.
+            head = await git.commit("HEAD") or await _nothing(git)
+            return Compared(head, await git.staged_tree(), "what is staged, compared with HEAD")
         case "commit":
             return await _commit(git, scope.first)
         case "base":

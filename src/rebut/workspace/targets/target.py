@@ -138,7 +138,8 @@ def headline(target: Target) -> str:
 
 
 def _change(target: Target) -> str:
-    name = "uncommitted changes" if target.scope == "uncommitted" else target.scope or target.origin or "given code"
+    name = {"uncommitted": "uncommitted changes", "staged": "staged changes"}.get(target.scope, target.scope)
+    name = name or target.origin or "given code"
     added, removed = line_counts(target.diff)
     return f"{name}: {counted(len(target.changes), 'file')}, +{added} -{removed}"
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import duels
 import pytest
 import voices
 from console import piped
+from terminals import nothing, watched
 from test_ask import said
 
 
@@ -90,3 +94,40 @@ def test_a_program_gets_both_answers_and_where_they_differ(tmp_path: Path, works
     words = ["Redis or not?", *with_three(tmp_path / "s", long), "--json"]
     short = voices.cli(*words, cwd=workspace).stdout
     assert len(short.encode()) <= 8000 and json.loads(short)["answers"].keys() == {"answer 1", "answer 2"}
+
+
+@pytest.mark.parametrize(("rows", "times"), [(12, 2), (60, 1)])
+def test_the_answer_is_repeated_last_where_it_would_have_left_the_screen(
+    tmp_path: Path, workspace: Path, rows: int, times: int
+) -> None:
+    words = [sys.executable, "-m", "rebut", "ask", "Redis or not?", *with_three(tmp_path / "s", said(same=False))]
+    command = ["sh", "-c", f"stty rows {rows} cols 80; {shlex.join(words)}"]
+    env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")} | {"TERM": "dumb"}
+    code, shown = watched(command, env, workspace, nothing)
+    assert (code, shown.count("ANSWER: Sign cookies, and drop the store.")) == (0, times), shown
+    assert (shown.rstrip().splitlines()[-1] == "  ANSWER: Sign cookies, and drop the store.") == (times == 2)
+
+
+def test_a_judge_with_a_part_in_an_answer_is_named_as_that(tmp_path: Path, workspace: Path) -> None:  # C2
+    def of_family(name: str, family: str) -> str:
+        file = tmp_path / f"{name}.json"
+        duels.script(file, said(same=False), model=name)
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"family": family}))
+        return f"scripted:{file}"
+
+    one, two = of_family("one", "a"), of_family("two", "b")
+    shown = " ".join(screen(["ask", "Redis or not?", "--with", f"{one},{two}"], 100, workspace))
+    assert "was preferred after 1 round of debate, by one, which also gave answer 1." in " ".join(shown.split())
+    third = of_family("kin", "b")
+    shown = " ".join(screen(["ask", "Redis or not?", "--with", f"{one},{two},{third}"], 100, workspace))
+    assert "by kin, of the family of answer 2." in " ".join(shown.split())
+
+
+def test_a_concession_without_evidence_is_said_with_what_follows(tmp_path: Path, workspace: Path) -> None:  # D9
+    given_in = duels.defense(1, {"D2": "concede", "D3": "rebut"})
+    for row in given_in["responses"]:
+        row["evidence"] = []
+    answers = said(same=False, **{"r1/defense@proposer": given_in})
+    shown = "\n".join(screen(["ask", "Redis or not?", *with_three(tmp_path / "s", answers)], 100, workspace))
+    assert "what changed  claude conceded D2 without evidence, so it stays open" in shown
+    assert "@proposer" not in shown and "used with faults: rebut show " in shown, "keys of calls are for `rebut show`"

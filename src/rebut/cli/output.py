@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -40,6 +41,14 @@ def spoken(text: str) -> str:
 
 def width() -> int:
     return ENDLESS if plain() else max(40, min(_columns(), 120))
+
+
+def rows_of_terminal() -> float:
+    """The rows of the terminal on standard output; without end if that is none, or with `--plain`."""
+    with suppress(OSError, ValueError):
+        if not plain() and sys.stdout.isatty():
+            return os.get_terminal_size(sys.stdout.fileno()).lines or math.inf
+    return math.inf
 
 
 def _columns() -> int:

@@ -21,7 +21,7 @@ from rebut.cli.deadline import began, on_alarm, switch_off
 from rebut.cli.json_result import brief
 from rebut.cli.live_page import LivePage
 from rebut.cli.options import LONGEST, wants_page
-from rebut.cli.output import folded, plain, say, say_json, width
+from rebut.cli.output import folded, plain, rows_of_terminal, say, say_json, width
 from rebut.cli.screen import hotkeys
 from rebut.cli.screen.hotkeys import Keys
 from rebut.cli.screen.screen import Screen
@@ -138,6 +138,8 @@ class CommandRun:
         self.root: Path | None = None
         self.folder: Path | None = None
         self.everything = False
+        self.repeats = True
+        """Whether the result is repeated last on a terminal that is too low for the whole of it."""
         self.judge: Callable[[Outcome], Judged] | None = None
         self._slow = threading.Timer(SLOW, self.screen.preparing)  # a thread, since the loop may be busy
         self._slow.daemon = True
@@ -332,9 +334,13 @@ class CommandRun:
             say("", sys.stderr)
             short = sessions.short(self.root, outcome.session) if self.root and outcome.session else outcome.session
             notes, everything = self.screen.notes, self.everything
-            say(judged.ending(outcome, width=width(), short=short, told=notes, everything=everything), emphasis=True)
+            shown = judged.ending(outcome, width=width(), short=short, told=notes, everything=everything)
+            say(shown, emphasis=True)
             if judged.rows:
                 say("\n".join(["", *judged.rows]), emphasis=True)
+            # The last line of a review sums it up. Of other outcomes, the first one may have left the screen.
+            if self.repeats and outcome.review is None and shown.count("\n") + 2 > rows_of_terminal():
+                say("\n".join(["", *terminal.in_short(outcome, width())]), emphasis=True)
             if self.record is None and outcome.complete and not self.screen.quiet:
                 say(f"\n  this session is closed; continue from it with   rebut fork {short} …", sys.stderr)
         if failed:

@@ -251,6 +251,17 @@ def ending(
     return "\n".join(rows)
 
 
+def in_short(outcome: Outcome, width: int) -> list[str]:
+    """The result in a few rows: the heading, and what was decided."""
+    whole = outcome.conclusive and not outcome.caveats
+    if outcome.answers and whole and outcome.decision:
+        name = outcome.heading.partition(": ")[0] if outcome.answers.same else "ANSWER"
+        return hanging(f"  {name}: {outcome.decision}", width, 4)
+    winner = outcome.verdict.winner if outcome.verdict and not outcome.answers else ""
+    rows = hanging(f"  {outcome.heading.partition(': ')[0]}  {winner}".rstrip(), width, 4)
+    return rows + (_indented(cut(outcome.decision, 4 * width), width) if outcome.decision else [])
+
+
 def difference(made: Rewritten, width: int, short: str, everything: bool) -> list[str]:
     """What a rewritten text changes, as a diff; its beginning only, unless everything is wanted."""
     lines = made.diff.splitlines()

@@ -61,6 +61,7 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
 
     reach = scripted(shop.folder, pace=0.0 if fast or as_json else 1.5)
     run = CommandRun(as_json, quiet, None, {"scripted": reach}, label=LABEL)
+    run.repeats = False  # below, with what the demo shows
     came = run.play(act)
     if as_json:
         say_json({**run.as_dict(came), "scripted": True, "folder": str(shop.folder), "edited": list(shop.edited)})

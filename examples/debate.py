@@ -26,7 +26,7 @@ def main() -> int:
         config = Path(scratch) / "config.toml"
         config.touch()
         env |= {"PATH": f"{Path(REBUT).parent}:/usr/bin:/bin", "REBUT_CONFIG": str(config)}
-        _title("1  A real debate, on a very small model inside rebut (about half a minute)")
+        _title("1  A real debate, on a very small model inside rebut (a minute or so)")
         words = ["duel", QUESTION, *SEATS, "--rounds", "1", "--json"]
         print(f"$ rebut {shlex.join(words[:-1])}\n", flush=True)
         code, result = _waited(words, env, Path(scratch))

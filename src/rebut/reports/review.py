@@ -53,7 +53,7 @@ def ending(
     for finding in blocks[:most]:
         rows += [*block(finding, target, width), ""]
     if rest := blocks[most:]:
-        rows += hanging(f"  {len(rest)} more, with their code in `rebut show {short or 'ID'} --all`:", width, 4)
+        rows += hanging(f"  {len(rest)} more, with the code in `rebut show {short or 'ID'} --all`:", width, 4)
         rows += [*table(rest, width), ""]
     for f in made.fixed_since:
         rows += labelled("fixed", f"{f.id} {f.place or 'no place'}  {f.severity}  {squeeze(f.text)}", width)

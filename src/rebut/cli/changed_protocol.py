@@ -37,6 +37,7 @@ def confirm_changed(record: Record, *, yes: bool, as_json: bool = False) -> None
 
 def changed(record: Record) -> Path | None:
     """The session's own protocol file, if it is another one than when the session was last run."""
+    from rebut.core import files
     from rebut.engine.protocol import file_digest
     from rebut.record.events import Resumed
 
@@ -46,7 +47,7 @@ def changed(record: Record) -> Path | None:
     resumed = [line.event.protocol_version for line in record.lines if isinstance(line.event, Resumed)]
     _, plus, known = (resumed or [record.opened.protocol_version])[-1].rpartition("+")
     try:
-        now = file_digest(file.read_bytes())
+        now = file_digest(files.read(file))
     except OSError:
         return None  # loading it says what is wrong
     return file if plus and now != known else None

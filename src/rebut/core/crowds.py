@@ -19,7 +19,7 @@ LONG = 4 * BLOCK
 """In a text that is not longer, everything is read."""
 MOST = 100
 """Points that each block has: one for each place that is looked at, and more for a value or a secret there."""
-VALUE, SECRET = 2, 3
+VALUE, SECRET = 4, 3
 SPARE = 1_000
 """Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
 FREE = 4

@@ -185,6 +185,8 @@ class Redactor:
 
 def _kind(secret: str) -> str:
     """What to call a secret, judged by itself alone: the same value must get the same name in every place."""
+    if len(secret) > LONGEST_KEY:
+        return "credential"  # rather many secrets in a row
     return "private-key" if MARKER.search(secret) else secret_patterns.kind_of(secret) or "credential"
 
 
@@ -255,7 +257,7 @@ def _on_every_line(mark: str, secret: str) -> str:
 
     In a diff each line keeps its first character too, or the hunk would no longer parse.
     """
-    if secret.isprintable():
+    if secret.isprintable() or len(f"{secret}.".splitlines()) == 1:
         return mark
     breaks, rest = LINE_BREAK.findall(secret), LINE_BREAK.split(secret)[1:]
     in_diff = all(line.startswith(("+", "-", " ")) for line in rest)

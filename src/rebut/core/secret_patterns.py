@@ -22,8 +22,6 @@ SMALL = 16_384
 """Characters of a text in which it takes no time to look for each name."""
 FEW = 8
 """Kinds of secrets, or names, that are searched one after the other. A text with more is gone through once for all."""
-LONGEST_NAMED = 65_536
-"""Characters of a secret that gets the name of its kind. What is longer are rather many secrets in a row."""
 TRIES = 300
 """Places at which a shape is tried before the rest of the text is searched for it in one go."""
 UNLIMITED = Crowds("", Allowance(""))
@@ -185,8 +183,6 @@ def _before_signs(low: str, far: int) -> Iterator[Span]:
 
 def kind_of(secret: str) -> str | None:
     """What to call a secret, judged by itself alone."""
-    if len(secret) > LONGEST_NAMED:
-        return None
     begins, contains = _by_beginning()
     likely: list[tuple[int, Shape]] = [*begins.get(secret[:2], ()), *(one for one in contains if one[1].gate in secret)]
     for _, shape in sorted(likely, key=lambda one: one[0]):

@@ -44,7 +44,7 @@ def beside(path: Path, record: Record) -> Path:
 def text_at(path: Path) -> str | None:
     """The text of the file; None if there is none that can be read."""
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape")
+        return files.read(path).decode("utf-8", "surrogateescape")
     except OSError:
         return None
 

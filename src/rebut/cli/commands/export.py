@@ -139,10 +139,12 @@ def verify_command(id: str, as_json: bool) -> int:
 
 
 def _changed(record: Record) -> list[str]:
+    from rebut.core import files
+
     out = []
     for path, wrote in record.wrote.items():
         try:
-            same = hashlib.sha256(Path(path).read_bytes()).hexdigest() == wrote.sha
+            same = hashlib.sha256(files.read(path)).hexdigest() == wrote.sha
         except OSError:
             same = False
         if not same:

@@ -146,12 +146,11 @@ def _for(id: str, key: str, text: str) -> bool:
 
 
 def _read(file: str) -> str:
-    from pathlib import Path
-
+    from rebut.core import files
     from rebut.core.errors import UsageError
 
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        raw = sys.stdin.buffer.read() if file == "-" else files.read(file, pipes=True)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     text = raw.decode("utf-8-sig", "replace")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from rebut.core import files
 from rebut.core.files import shipped
 from rebut.core.frozen import frozen
 from rebut.core.json_value import remade
@@ -152,7 +153,7 @@ def changed_files(folder: str, expected: Mapping[str, tuple[str, str]]) -> dict[
     for seat, (name, digest) in expected.items() if folder else ():
         path = Path(folder) / name
         try:
-            found = "" if path.is_symlink() else hashlib.sha256(path.read_bytes()).hexdigest()
+            found = "" if path.is_symlink() else hashlib.sha256(files.read(path)).hexdigest()
         except OSError as error:
             wrong[seat] = f"its persona file {name} cannot be read: {error.strerror}"
             continue

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from rebut.core import files
 from rebut.core.errors import UsageError
 from rebut.core.json_value import Json
 from rebut.engine.debate import Debate
@@ -48,7 +49,7 @@ def debated(place: Path, stage: Stage, strategy: str) -> str:
     if found := next((name for name in names if CRITIQUE[stage.name].fullmatch(name)), ""):
         return found
     try:
-        log = (place / LOG).read_text(encoding="utf-8", errors="replace")
+        log = files.read(place / LOG).decode("utf-8", "replace")
     except OSError:
         return ""
     return LOG if re.search(rf"^## {stage.title}\s*$", log, re.M) else ""

@@ -53,7 +53,7 @@ class GateRuling:
         policy = self.policy
         return {
             "passed": self.passed,
-            "fail_on": policy.fail_on or None,
+            "fail_on": policy.threshold or None,
             "on_inconclusive": policy.on_inconclusive,
             "failing": [f.id for f in self.failing],
             "dismissed": list(self.dismissed),
@@ -92,6 +92,11 @@ def judge(
     failed = [f for f in made.findings if policy.fails(f.severity) and stands(f)]
     outside = tuple(f.id for f in failed if f.outside and policy.outside == "pass")
     grave = [f for f in failed if f.id not in outside]
+    if policy.counts == "shown":
+        # What was not run, or could not be, may hide what would be shown. Refuted is a result; so is no check at all.
+        unknown = [f for f in grave if f.id not in gone and stands(f, applied=applied) and _unproven(f, made)]
+        grave = [f for f in grave if f.check is not None and f.check.mark == "shown"]
+        doubts = (*doubts, *(f"{f.id}: {_unproven(f, made)}" for f in unknown))
     failing = tuple(f for f in grave if f.id not in gone and stands(f, applied=applied))
     gone_or_failing = {*gone, *(f.id for f in failing)}
     fixed = tuple(f.id for f in grave if f.is_fixed and f.id not in gone_or_failing)
@@ -107,6 +112,14 @@ def judge(
         code = INCONCLUSIVE if doubts and policy.on_inconclusive == "fail" else PASSED
     hidden = tuple(f.id for f in grave if f.id in gone and stands(f, applied=applied))
     return GateRuling(code, policy, failing, tuple(doubts), hidden, fixed, outside=outside)
+
+
+def _unproven(finding: ReviewFinding, made: ReviewResult) -> str:
+    """Why it is not known whether a check shows a finding; empty if it is known."""
+    check = finding.check
+    if check is not None:
+        return "" if check.mark in ("shown", "refuted") else f"its check is {check.verdict}"
+    return "" if made.checked else "no check was run; review with --run-checks where a sandbox works"
 
 
 @frozen

@@ -13,6 +13,7 @@ from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import canonical
+from rebut.domain.checks import CHECKS
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.session_status import outcome_of, status
@@ -118,8 +119,8 @@ def find(root: Path, plan: Plan) -> Record | None:
     for found in sessions.of_workspace(root, plan.workspace):
         if is_asked_alike(found, wanted):
             record = sessions.load(found.folder)
-            target = target_of(record)
-            if target is not None and is_whole(record) and _about(target) == about:
+            target, alike = target_of(record), (CHECKS in record.facts) == plan.run_checks
+            if target is not None and alike and is_whole(record) and _about(target) == about:
                 return record
     return None
 

@@ -238,6 +238,11 @@ def common(f: F) -> F:
             metavar="PATH…",
             help="Files and folders that the models may read and cite.",
         ),
+        click.option(
+            "--run-checks/--no-run-checks",
+            default=None,
+            help="Run the code that models add to show a point, in a sandbox. [off]",
+        ),
         click.option("--dry-run", is_flag=True, help="Show what each provider would get, and the cost; call no model."),
         click.option(
             "--fallback", multiple=True, metavar="SEAT=SPEC", help="The model that takes over if a seat fails."
@@ -260,7 +265,9 @@ def inconclusive_option(f: F) -> F:
 
 def gate_options(f: F) -> F:
     """The options of a gate."""
-    severities, help = click.Choice(["P1", "P2", "P3"]), "Exit with 1 on an open finding of this severity or above."
+    from rebut.domain.gate_policy import THRESHOLDS
+
+    severities, help = click.Choice(THRESHOLDS), "Exit with 1 on an open finding of this severity or above."
     return click.option("--fail-on", type=severities, help=help)(inconclusive_option(f))
 
 

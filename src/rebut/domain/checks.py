@@ -6,6 +6,7 @@ that the code tests what the statement says: who judges must read it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Literal, get_args
 
 from rebut.core.frozen import frozen
@@ -13,6 +14,8 @@ from rebut.core.frozen import frozen
 Shows = Literal["fails only on the new version", "fails on the new version", "passes on the new version", "prints this"]
 CheckMark = Literal["shown", "refuted", "broken", "not run"]
 MARKS: tuple[CheckMark, ...] = get_args(CheckMark)
+CHECKS = "checks"
+"""The fact of a debate in which checks are run: the runners, and what is missing where none works."""
 MOST_OUTPUT = 2_000
 """Bytes of a check's output that are kept."""
 MOST_CODE = 8_000
@@ -44,3 +47,52 @@ class CodeCheck:
     def verdict(self) -> str:
         """Its mark and the reason, as prompts and reports show them."""
         return f"{self.mark or 'not run'}{f': {self.note}' if self.note else ''}"
+
+
+def strongest(found: Iterable[CodeCheck | None]) -> CodeCheck | None:
+    """Of several checks the one that shows most, the earlier of two equal ones; None if there is none."""
+    order: dict[str, int] = {mark: n for n, mark in enumerate(MARKS)}
+    return min((one for one in found if one), key=lambda one: order.get(one.mark, len(MARKS)), default=None)
+
+
+def rows(check: CodeCheck, indent: str = "   ") -> list[str]:
+    """A check for a prompt or a page: what it is to show, its mark, its code and what it printed."""
+    out = [f"{indent}check ({check.runner}; its author says that it {check.claim}) [{check.verdict}]"]
+    out += [f"{indent}| {line}" for line in check.code.strip("\n").split("\n")]
+    if check.output:
+        out.append(f"{indent}what it did:")
+        out += [f"{indent}| {line}" for line in check.output.strip("\n").split("\n")]
+    return out
+
+
+# prompts, for a debate in which checks are run
+
+MAY = """You may add a `check` to a $noun: a few lines of code that a program runs in a sandbox, and under `shows` \
+what they are to show. It runs on a copy of $sides, without network, conftest.py and other configuration. All \
+participants are shown the code, what it did and its mark: shown, refuted (it ran and does not show it) or broken (it \
+cannot run). What is shown weighs more than any quote; what is refuted or broken counts against you. Add one where a \
+few lines settle the matter, and leave `check` empty elsewhere. Test behaviour: code that reads the source, the clock \
+or the network shows nothing. Runners: $runners."""
+BOTH_SIDES = "the old and one of the new version"
+ONE_SIDE = "the project as it is"
+
+WEIGH = """
+Checks were run by a program, and the result is listed with each: *shown* means that the code did what its author \
+says, not that it tests what the $noun says, so read the code. *Refuted* or *broken* does not make a $noun wrong: the \
+check may be clumsy. If you rule against a $noun whose check is marked shown, say under `check_fault` what is wrong \
+with that check. You may answer with a `check` of your own."""
+
+
+def may_add(noun: str, runners: Mapping[str, str], *, both_sides: bool) -> str:
+    """The part of a prompt that offers checks; empty if none can be run."""
+    from rebut.domain.prompts import fill
+
+    if not runners:
+        return ""
+    listed = "; ".join(f"{name}: {about}" for name, about in runners.items())
+    return "\n\n" + fill(MAY, noun=noun, sides=BOTH_SIDES if both_sides else ONE_SIDE, runners=listed)
+
+
+def to_weigh(noun: str, runners: Mapping[str, str]) -> str:
+    """The part of a judge's prompt about checks; empty if none can be run."""
+    return WEIGH.replace("$noun", noun) if runners else ""

@@ -54,6 +54,9 @@ RULES: Mapping[str, Rule] = {
     "struck points": Rule("every point of the winner rests on a citation that is absent"),
     "order decides": Rule("the judge's choice changes with the order in which the sides are shown"),
     "no majority": Rule("no side has more than half of the judges"),
+    "check ignored": Rule(
+        "the judge rules against a point that its check shows, and does not say what is wrong with the check"
+    ),
     "misread record": Rule("the judge's reasons say something that the record contradicts", ONLY_ACCEPTED),
     "one model": Rule("one model had every seat", ONLY_ACCEPTED),
     "uncontested": Rule("the models that answered agree, and none argued against the answer", ONLY_ACCEPTED),

@@ -5,16 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    StringConstraints,
+    create_model,
+)
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.domain.checks import CodeCheck, Shows
 from rebut.domain.ledger import Evidence
+
+F = TypeVar("F", bound="Form")
 
 
 class Form(BaseModel):
@@ -25,6 +38,7 @@ class Form(BaseModel):
 
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True, defer_build=True)
     version: ClassVar[int] = 1
+    checks: ClassVar[Checks] = ""
 
     def is_agreement(self) -> bool:
         """Whether the reply agrees, keeps, concedes or resolves anything.
@@ -107,6 +121,13 @@ def cited(cites: Sequence[Cite]) -> tuple[Evidence, ...]:
     return tuple(c.evidence() for c in cites)
 
 
+SHOWN_BY = {
+    "fails on new, passes on old": "fails only on the new version",
+    "fails": "fails on the new version",
+    "passes": "passes on the new version",
+    "prints": "prints this",
+}
+"""Other words for what a check shows."""
 LATER: dict[str, Any] = {"x-later": True}
 """Marks a field that makes sense only once there are points: it is not in the schema before that."""
 ASKED: dict[str, Any] = {"x-asked": True}
@@ -182,6 +203,71 @@ def _placed(cites: list[Cite]) -> list[Cite]:
 
 
 Cites = Annotated[list[Cite], BeforeValidator(_cites), AfterValidator(_placed)]
+
+
+class CheckCode(Form):
+    """Code that a program runs, and what it is to show."""
+
+    runner: str = Field(default="", description="the name of the runner; empty for no check")
+    code: Annotated[str, StringConstraints(strip_whitespace=False), AS_WORDS] = Field(
+        default="", description="the whole file, at most 40 lines"
+    )
+    shows: Annotated[Shows, Folded(**SHOWN_BY)] = Field(
+        default="fails only on the new version",
+        description="what it is to show: `fails only on the new version` (it passes on the old one) is the strongest; "
+        "`fails on the new version` is for code that the old one lacks",
+    )
+    prints: Words = Field(default="", description="for `prints this`: exactly what it prints")
+
+
+def _no_check(value: Any) -> Any:
+    """Models fill in a field that they cannot leave out: what has no code is no check."""
+    if isinstance(value, dict) and (says_nothing(value.get("code")) or not isinstance(value.get("code"), str)):
+        return None
+    return None if isinstance(value, str) else value
+
+
+Checks = Literal["", "may have one", "weighs one"]
+"""Whether an entry of a form may have a check, or rules on a statement that may have one."""
+
+
+def code_of(holder: Form) -> CodeCheck | None:
+    """The check of a statement, if its form has one and it is filled in."""
+    check: CheckCode | None = getattr(holder, "check", None)
+    return CodeCheck(check.runner.strip().casefold(), check.code, check.shows, check.prints) if check else None
+
+
+@lru_cache(maxsize=64)
+def with_checks(form: type[F]) -> type[F]:
+    """The form for a debate in which checks are run: entries that may have one, or weigh one, have fields for it.
+
+    Without checks every form, and so every prompt, is as it always was.
+    """
+    changed: dict[str, Any] = {}
+    for name, field in form.model_fields.items():
+        entry = entry_of(form, name)
+        if entry is not None and entry.checks:
+            changed[name] = (list[_with_check(entry)], copy(field))  # type: ignore[misc]
+    if form.checks:
+        return _with_check(form)
+    return create_model(f"Checked{form.__name__}", __base__=form, __doc__=form.__doc__, **changed) if changed else form
+
+
+@lru_cache(maxsize=64)
+def _with_check(entry: type[F]) -> type[F]:
+    fields: dict[str, Any] = {"check": (CHECK, Field(default=None, description="code that shows it; null for none"))}
+    if entry.checks == "weighs one":
+        fields["check_fault"] = (Words, Field(default="", description=FAULT))
+    return create_model(f"Checked{entry.__name__}", __base__=entry, __doc__=entry.__doc__, **fields)
+
+
+CHECK = Annotated[CheckCode | None, BeforeValidator(_no_check)]
+FAULT = "what is wrong with a check that is marked shown, if you rule against what it shows; empty for none"
+
+
+def fault_of(ruling: Form) -> str:
+    """What a ruling says against a check; empty for a form without checks."""
+    return str(getattr(ruling, "check_fault", ""))
 
 
 def _listed(value: Any) -> Any:

@@ -24,6 +24,7 @@ class Wish:
     """What one source sets for a gate; None where it sets nothing."""
 
     fail_on: str | None = None
+    """A severity; `P1:shown` counts only findings that a check shows."""
     on_inconclusive: str | None = None
     dismissals: str | None = None
     outside: str | None = None
@@ -54,9 +55,21 @@ class Policy:
     """Whether findings outside the change fail a gate."""
     unread_ok: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    counts: str = "any"
+    """Which findings of that severity fail: any, or only those that a check shows."""
+
+    @property
+    def threshold(self) -> str:
+        """As a user writes it: `P1`, `P1:shown`."""
+        return f"{self.fail_on}{SHOWN}" if self.fail_on and self.counts == "shown" else self.fail_on
 
     def fails(self, severity: str) -> bool:
         return bool(self.fail_on) and severity <= self.fail_on
+
+
+SHOWN = ":shown"
+THRESHOLDS = tuple(f"{severity}{only}" for severity in ("P1", "P2", "P3") for only in ("", SHOWN))
+"""What a user may write: a severity, and whether only findings count that a check shows."""
 
 
 def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
@@ -67,10 +80,17 @@ def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
     policy = Policy()
     values: dict[str, str] = {}
     notices: list[str] = []
+    counts = "any"
     for name, order in STRICTER.items():
         default: str = getattr(policy, name)
         own: str = getattr(mine, name) if getattr(mine, name) is not None else default
         other: str | None = getattr(theirs, name)
+        if name == "fail_on":  # the two parts of a threshold are compared one by one
+            given = [one for one in (own, other) if one]
+            counts = "shown" if given and all(one.endswith(SHOWN) for one in given) else "any"
+            if own.endswith(SHOWN) and counts == "any":
+                notices.append(f"every finding counts, not only what is shown, by {source}")
+            own, other = own.removesuffix(SHOWN), other.removesuffix(SHOWN) if other else other
         values[name] = own
         if other is None or other == own:
             continue
@@ -81,4 +101,4 @@ def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
         elif name != "fail_on":  # that the user's threshold is stricter needs no notice
             notices.append(f"{source} says {name} = {other}; a repository may not loosen a gate, so {own} holds")
     accepted = tuple(dict.fromkeys((*mine.unread_ok, *theirs.unread_ok)))
-    return replace(policy, **values, unread_ok=accepted, notices=tuple(notices))
+    return replace(policy, **values, counts=counts, unread_ok=accepted, notices=tuple(notices))

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import squeeze
+from rebut.domain.checks import CodeCheck, strongest
 
 if TYPE_CHECKING:
     from rebut.core.citation_syntax import Place
@@ -91,10 +92,12 @@ class Claim:
     round: int
     evidence: tuple[Evidence, ...] = ()
     id: str = ""
+    check: CodeCheck | None = None
+    """Code that is to show it."""
 
     @property
     def unsupported(self) -> bool:
-        return not self.evidence
+        return not self.evidence and (self.check is None or self.check.mark != "shown")
 
 
 @frozen
@@ -125,6 +128,8 @@ class Point:
     """
     was: str = ""
     """Of a point that a participant joined to an earlier issue: the id that it was raised with."""
+    check: CodeCheck | None = None
+    """Code that is to show it; of an issue that was raised more than once the one that shows most."""
 
     @property
     def wordings(self) -> tuple[Point, ...]:
@@ -169,6 +174,8 @@ class Move:
     """Of an objection: what its author would do about it."""
     fix: str = ""
     """Of an objection: the text that should replace the lines it cites."""
+    check: CodeCheck | None = None
+    """Code that is to show what it says."""
 
     @property
     def after(self) -> Status:
@@ -201,7 +208,21 @@ class Same:
     round: int
 
 
-Entry = Claim | Point | Move | Slip | Same
+@frozen
+class Rerun:
+    """The check of a point, run again on a later version of what is debated."""
+
+    point: str
+    version: int
+    side: str
+    """What it does there: passes, fails, cannot run; empty if it was not run."""
+    round: int
+    note: str = ""
+
+
+Entry = Claim | Point | Move | Slip | Same | Rerun
+Unspoken = Slip | Same | Rerun
+"""Entries in which no participant says something that could cite evidence."""
 
 
 @frozen
@@ -221,6 +242,8 @@ class Ledger:
     """The version of the rules by which points become one issue."""
     joined: tuple[Same, ...] = ()
     """Points that belong to an earlier issue because a participant said so. Their ids still mean that issue."""
+    reruns: tuple[Rerun, ...] = ()
+    """Checks that were run again on later versions."""
     held: tuple[str, ...] = ()
     """At the end of a debate: points whose author still objects and did not accept the answer, even a concession."""
     entries: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
@@ -243,6 +266,8 @@ class Ledger:
                     ledger = replace(ledger, slips=(*ledger.slips, replace(entry, point=known.id)))
                 case Same():
                     ledger = ledger._unite(entry)
+                case Rerun() if known := ledger.point(entry.point):
+                    ledger = replace(ledger, reruns=(*ledger.reruns, replace(entry, point=known.id)))
         return replace(ledger, entries=(*self.entries, *added)) if added else self
 
     def _worded(self) -> set[str]:
@@ -294,7 +319,8 @@ class Ledger:
         ledger = replace(self, points=points)
         if point.round == issue.round:
             return ledger
-        return ledger._move(Move(issue.id, "maintain", point.by, point.round, point.text, point.evidence))
+        again = Move(issue.id, "maintain", point.by, point.round, point.text, point.evidence)
+        return ledger._move(again)
 
     def separate(self, id: str, other: str, noun: str = "point") -> str:
         """Why a point cannot be called the same as another one; empty if it can."""
@@ -321,6 +347,7 @@ class Ledger:
             points=tuple(whole if p.id == issue.id else p for p in self.points if p.id != later.id),
             moves=tuple(replace(m, point=issue.id) if m.point == later.id else m for m in self.moves),
             slips=tuple(replace(s, point=issue.id) if s.point == later.id else s for s in self.slips),
+            reruns=tuple(replace(one, point=issue.id) if one.point == later.id else one for one in self.reruns),
             joined=(*self.joined, replace(same, point=later.id, same_as=issue.id)),
         )
 
@@ -469,6 +496,18 @@ class Ledger:
     def unsupported(self) -> tuple[Claim, ...]:
         return tuple(c for c in self.claims if c.unsupported)
 
+    def rerun(self, id: str, version: int) -> Rerun | None:
+        """What the check of a point did on a later version; None if it was not run there."""
+        wanted = self.issue_of(id)
+        return next((one for one in reversed(self.reruns) if (one.point, one.version) == (wanted, version)), None)
+
+    @property
+    def checks(self) -> tuple[tuple[str, CodeCheck], ...]:
+        """Every check of every participant, with the id of the claim or point that it is about."""
+        said: Sequence[Claim | Point] = (*self.claims, *(one for p in self.points for one in p.wordings))
+        own = [(one.id, one.check) for one in said if one.check]
+        return (*own, *((m.point, m.check) for m in self.moves if m.check))
+
     @property
     def evidence(self) -> tuple[Evidence, ...]:
         """Every citation of every participant."""
@@ -499,6 +538,7 @@ def unplaced(point: Point) -> Move:
         objection=True,
         action=point.action,
         fix=point.fix,
+        check=point.check,
     )
 
 
@@ -542,6 +582,7 @@ def _issue(said: tuple[Point, ...]) -> Point:
         evidence=tuple(dict.fromkeys(e for p in said for e in p.evidence)),
         action=next((p.action for p in said if p.action), ""),
         fix=next((p.fix for p in said if p.fix), ""),
+        check=strongest(p.check for p in said),
         said=said,
     )
 
@@ -626,7 +667,7 @@ def _overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
 
 def with_evidence(entry: Entry) -> Entry:
     """The entry with plain evidence: protocols may pass the citations of a form as they are."""
-    if isinstance(entry, Slip | Same):
+    if isinstance(entry, Unspoken):
         return entry
     cited: Sequence[Any] = entry.evidence
     if type(cited) is tuple and all(type(e) is Evidence for e in cited):
@@ -636,7 +677,7 @@ def with_evidence(entry: Entry) -> Entry:
 
 def said(entry: Entry) -> str:
     """The prose of an entry, which may contain more citations."""
-    if isinstance(entry, Slip | Same):
+    if isinstance(entry, Unspoken):
         return ""
     return entry.reason if isinstance(entry, Move) else entry.text
 
@@ -649,14 +690,16 @@ def to_json(entry: Entry) -> dict[str, Json]:
 def _row(entry: Entry) -> dict[str, Json]:
     """The fields of an entry. `dataclasses.asdict` copies every value and takes twenty times as long."""
     row = _fields(entry)
-    if not isinstance(entry, Slip | Same):
+    if not isinstance(entry, Unspoken):
         row["evidence"] = [_fields(e) for e in entry.evidence]
+        if entry.check:
+            row["check"] = _fields(entry.check)
     if isinstance(entry, Point) and entry.said:
         row["said"] = [_row(one) for one in entry.said]
     return row
 
 
-def _fields(value: Entry | Evidence) -> dict[str, Json]:
+def _fields(value: Entry | Evidence | CodeCheck) -> dict[str, Json]:
     row: dict[str, Json] = {name: getattr(value, name) for name in value.__dataclass_fields__}
     for name in LATER.get(type(value).__name__, ()):
         if not row[name]:
@@ -664,18 +707,25 @@ def _fields(value: Entry | Evidence) -> dict[str, Json]:
     return row
 
 
-LATER = {"Point": ("action", "fix", "said", "was"), "Move": ("severity", "proof", "action", "fix")}
+LATER = {
+    "Claim": ("check",),
+    "Point": ("action", "fix", "said", "was", "check"),
+    "Move": ("severity", "proof", "action", "fix", "check"),
+}
 """Fields that older records lack: omitted where they are empty, so that an old entry has its old fingerprint."""
 
 
 def from_json(data: Mapping[str, Any]) -> Entry:
     """Read an entry back."""
     kinds: dict[str, type[Entry]] = {"claim": Claim, "point": Point, "move": Move, "slip": Slip, "same": Same}
+    kinds["rerun"] = Rerun
     names = kinds[data["entry"]].__dataclass_fields__
     values = {k: v for k, v in data.items() if k in names}
-    if data["entry"] in ("slip", "same"):
+    if data["entry"] in ("slip", "same", "rerun"):
         return kinds[data["entry"]](**values)
     values["evidence"] = tuple(Evidence(**e) for e in values.get("evidence", ()))
+    if values.get("check"):
+        values["check"] = CodeCheck(**values["check"])
     if "voices" in values:
         values["voices"] = tuple(values["voices"])
     if "said" in values:
@@ -699,6 +749,7 @@ def ledger_to_json(ledger: Ledger) -> dict[str, Json]:
         "unmatched": [_row(m) for m in ledger.unmatched],
         "slips": [_row(s) for s in ledger.slips],
         **({"joined": [_row(one) for one in ledger.joined]} if ledger.joined else {}),
+        **({"reruns": [_row(one) for one in ledger.reruns]} if ledger.reruns else {}),
         **({"held": list(ledger.held)} if ledger.held else {}),
     }
 
@@ -718,5 +769,6 @@ def ledger_from_json(data: Mapping[str, Any]) -> Ledger:
         unmatched=all_of("unmatched", "move"),
         slips=all_of("slips", "slip"),
         joined=all_of("joined", "same"),
+        reruns=all_of("reruns", "rerun"),
         held=tuple(map(str, data.get("held", ()))),
     )

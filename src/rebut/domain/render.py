@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from rebut.core.frozen import frozen
 from rebut.core.text import cut, inline, squeeze, tame
+from rebut.domain import checks
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, distinct, similar
 
 CITES_NOTHING = " (cites nothing)"
@@ -57,7 +58,7 @@ def evidence(cited: Sequence[Evidence], none: str = "") -> str:
 
 
 def claim_line(claim: Claim) -> str:
-    return f"{claim.id}: {squeeze(claim.text)}{evidence(claim.evidence, CITES_NOTHING)}"
+    return f"{claim.id}: {squeeze(claim.text)}{evidence(claim.evidence, CITES_NOTHING)}{_check(claim)}"
 
 
 def point_line(point: Point, words: Vocabulary = PLAIN) -> str:
@@ -111,6 +112,8 @@ def points(
         said = [m for m in moves if m.point == p.id and answers != "none"]
         for m in said if answers == "all" else {m.by: m for m in said}.values():
             rows.append(f"   {name(m.by)}, round {m.round}, {words.move(m)}: {_reason(m, words)}")
+        for again in (one for one in ledger.reruns if one.point == p.id):
+            rows.append(f"   the check on version {again.version}: {again.side or 'not run'}{_because(again.note)}")
         for slip in dict.fromkeys(s for s in ledger.slips if s.point == p.id):
             rows.append(f"   note: {name(slip.by)} {SLIPS[slip.kind]} in round {slip.round}")
         for same in (one for one in ledger.joined if ledger.issue_of(one.point) == p.id):
@@ -153,7 +156,7 @@ def table(ledger: Ledger, severities: Mapping[str, str] | None = None) -> list[s
     """Claims and points as the rows of a Markdown table. `severities` are those that a review ended with, by id."""
     rows = ["| id | who | what | status | evidence |", "|---|---|---|---|---|"]
     for c in ledger.claims:
-        rows.append(_cells(c.id, c.by, c.text, "unsupported" if c.unsupported else "", _shown(c.evidence)))
+        rows.append(_cells(c.id, c.by, c.text, "unsupported" if c.unsupported else "", _shown(c)))
     for p in ledger.points:
         severity = (severities or {}).get(p.id) or ledger.severity(p.id)
         status = severity if severity == p.severity else f"{severity}, raised as {p.severity}"
@@ -161,7 +164,7 @@ def table(ledger: Ledger, severities: Mapping[str, str] | None = None) -> list[s
         # An issue of several wordings has a row for each; a record of rebut 0.1 may lack them.
         for one in distinct(p.wordings):
             who = one.by if p.said else ", ".join(p.voices)
-            rows.append(_cells(p.id, who, one.text, status, _shown(one.evidence)))
+            rows.append(_cells(p.id, who, one.text, status, _shown(one)))
     return rows
 
 
@@ -181,7 +184,12 @@ def _issue(issue: Point, tags: str, words: Vocabulary, name: Callable[[str], str
 
 
 def _wording(point: Point) -> str:
-    return f"{squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{_remedy(point)}"
+    return f"{squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{_remedy(point)}{_check(point)}"
+
+
+def _check(said: Claim | Point | Move) -> str:
+    """The check of a statement, on lines of its own below it."""
+    return "\n" + "\n".join(checks.rows(said.check)) if said.check else ""
 
 
 def _remedy(objection: Point | Move) -> str:
@@ -192,11 +200,16 @@ def _remedy(objection: Point | Move) -> str:
 
 def _reason(move: Move, words: Vocabulary) -> str:
     none = CITES_NOTHING if move.kind in words.needs_evidence else ""
-    return f"{squeeze(move.reason)}{evidence(move.evidence, none)}{_remedy(move)}"
+    return f"{squeeze(move.reason)}{evidence(move.evidence, none)}{_remedy(move)}{_check(move)}"
 
 
-def _shown(cited: Sequence[Evidence]) -> str:
-    return "; ".join(e.shown for e in cited)
+def _because(note: str) -> str:
+    return f" ({note})" if note else ""
+
+
+def _shown(said: Claim | Point) -> str:
+    check = [f"check {said.check.verdict}"] if said.check else []
+    return "; ".join([*(e.shown for e in said.evidence), *check])
 
 
 def _cells(*values: object) -> str:

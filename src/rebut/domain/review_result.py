@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted, cut, inline, squeeze, wrapped
+from rebut.domain.checks import CodeCheck
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
@@ -77,6 +78,10 @@ class ReviewFinding:
     """The session of the earlier review that raised it; empty if this one did."""
     fixed_by: str = ""
     """The commit that fixed it since that review. The critic, the judge or an analyser looked, and it is gone."""
+    check: CodeCheck | None = None
+    """The code that is to show it, and what running it showed."""
+    rerun: str = ""
+    """What that check does on the final version: passes, fails, cannot run; empty if it was not run there."""
     dismissed: str = ""
     """Why it was dismissed. Never on record: dismissals are read again each time, and they expire."""
 
@@ -102,9 +107,17 @@ class ReviewFinding:
         """Whether it was seen to be fixed. In an own protocol, the participant that raised it may say so."""
         return self.seen == FIXED or (self.status == "resolved" and not self.seen)
 
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """What its check showed, in a word or two; nothing if it has none."""
+        if self.check is None:
+            return ()
+        again = f", {self.rerun} on the final version" if self.rerun else ""
+        return (f"check {self.check.mark}{again}",)
+
     def line(self) -> str:
         quote = f' "{cut(self.quote, 60)}"' if self.quote else ""
-        said = [f"{self.mark or 'cites nothing'}{quote}", *([self.ruling] if self.ruling else [])]
+        said = [f"{self.mark or 'cites nothing'}{quote}", *self.checked, *([self.ruling] if self.ruling else [])]
         said += [self.seen or self.status] if self.seen or self.status in ("resolved", "withdrawn") else []
         said += [f"by {squeeze(self.fixed_by)}"] if self.fixed_by else []
         said += [OUTSIDE] if self.outside else []
@@ -160,6 +173,8 @@ class ReviewResult:
     """The session of the review of this branch on which this one builds."""
     since: str = ""
     """The commit that was reviewed there."""
+    checked: bool = False
+    """The critic could add checks, which were run."""
     analysed: bool = False
     """The critic is a static analyser, which finds nothing or something; it does not agree."""
 
@@ -212,11 +227,18 @@ class ReviewResult:
         )
 
     def to_json(self) -> dict[str, Json]:
-        return cast(dict[str, Json], as_row(self))
+        row = cast(dict[str, Any], as_row(self))
+        if not self.checked:
+            del row["checked"]
+        for finding in row["findings"]:  # a review without checks is recorded as it always was
+            for name in ("check", "rerun"):
+                if not finding[name]:
+                    del finding[name]
+        return row
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReviewResult:
-        findings = tuple(remade(ReviewFinding, _upgraded(row)) for row in data.get("findings", ()))
+        findings = tuple(_remade(_upgraded(row)) for row in data.get("findings", ()))
         history = tuple(remade(Recommended, row) for row in data.get("history", ()))
         return remade(cls, data, findings=findings, history=history)
 
@@ -327,6 +349,11 @@ class ReviewResult:
         return "Settle what is unresolved." if self.unresolved else "nothing is left to do"
 
 
+def _remade(row: Mapping[str, Any]) -> ReviewFinding:
+    check = row.get("check")
+    return remade(ReviewFinding, row, check=remade(CodeCheck, check) if check else None)
+
+
 def _upgraded(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A recorded finding. Before `seen`, `resolved` meant only that the critic did not raise it again."""
     if "seen" in row:
@@ -410,8 +437,9 @@ def findings_of(
     judge: str = "judge",
     seen: Mapping[str, Seen] | None = None,
     outside: Collection[str] = (),
+    final: int = 1,
 ) -> tuple[ReviewFinding, ...]:
-    """Every point of a ledger as a finding. `judge` is the seat that rules on them.
+    """Every point of a ledger as a finding. `judge` is the seat that rules on them, `final` the last version.
 
     `seen` is what is known about findings in the final version, `outside` the ids of those outside the change.
     """
@@ -439,6 +467,8 @@ def findings_of(
                 struck=p.struck,
                 seen=(seen or {}).get(p.id, ""),
                 outside=p.id in outside,
+                check=p.check,
+                rerun=again.side if (again := ledger.rerun(p.id, final)) else "",
             )
         )
     return tuple(out)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rebut.core.text import counted, cut
 from rebut.core.types import ModelSpec
+from rebut.domain.checks import CHECKS
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
@@ -87,6 +88,9 @@ def seated(record: Record) -> tuple[Seated, ...]:
 def described(record: Record) -> list[str]:
     """Notes that follow from the record: fallbacks, remarks of providers, replies that broke the rules twice."""
     notes = [*record.notes]
+    offer = record.facts.get(CHECKS)
+    if offer and isinstance(offer.value, dict) and (missing := offer.value["missing"]):
+        notes.append(f"no check could be run: {missing}")
     late = unheard(record)
     for note in notes_of(record):
         what = "the user's note came too late for every seat" if note in late else "the user told the seats"

@@ -16,12 +16,13 @@ from rebut.core.text import as_recorded, at_the_door, fingerprint
 from rebut.core.types import LEFT, NO_MATERIAL, Material, Participant
 from rebut.domain import ledger as ledgers, prompts, user_notes
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
-from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Same, Slip
+from rebut.domain.checks import CodeCheck
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Rerun, Unspoken
 from rebut.domain.limits import MAX_OUTPUT, shown
 from rebut.domain.session_status import fallbacks, stood_in
 from rebut.engine.ask import Check, GivenUp, Question, settle
 from rebut.engine.output_files import write_files
-from rebut.engine.runtime import Rounds, Runtime
+from rebut.engine.runtime import NEVER_HERE, Rounds, Runtime
 from rebut.engine.steering import added, settled
 from rebut.record import folder_claims
 from rebut.record.artifacts import Artifact
@@ -31,6 +32,7 @@ from rebut.record.record import Amount
 if TYPE_CHECKING:
     from rebut.domain.earlier_review import EarlierReview
     from rebut.domain.forms import Form
+    from rebut.proof.checks import CheckedSides
     from rebut.workspace.patch import Patched
     from rebut.workspace.targets.target import Target
 
@@ -407,6 +409,40 @@ class Debate:
         runtime.ledger, out = _entered(runtime.ledger, [ledgers.from_json(row) for row in rows])
         return out
 
+    @property
+    def runners(self) -> Mapping[str, str]:
+        """The runners of checks that participants may use, with what each runs; empty where checks are off."""
+        return self._runtime.runners
+
+    @property
+    def has_old_side(self) -> bool:
+        """Whether a version before the change is known, which checks can run on."""
+        return self._runtime.sides.old is not None
+
+    async def run_again(self, step: str, version: int, round: int) -> None:
+        """Run every check that showed something again, on the version under discussion, and enter what it does."""
+        runtime = self._runtime
+        points = {p.id: p.check for p in self.ledger.points if p.check and p.check.mark == "shown"}
+        if not points:
+            return
+
+        async def again(id: str, check: CodeCheck) -> Entry:
+            if runtime.check_runner is None:
+                return Rerun(id, version, "", round, NEVER_HERE)
+            side, note = await runtime.check_runner.side(check, _sides(runtime))
+            return Rerun(id, version, side, round, note)
+
+        async def run() -> Json:
+            found = await asyncio.gather(*(again(id, check) for id, check in points.items() if check))
+            entries: list[Json] = [ledgers.to_json(one) for one in found]
+            return {"letter": self.ledger.letter, "noun": self.ledger.noun, "entries": entries}
+
+        of = cast(Json, [[id, check.code] for id, check in points.items() if check])
+        value = await self.once(f"{step}#ledger", run, of=runtime.sides.of_version(of))
+        assert isinstance(value, dict)
+        rows = cast(list[Mapping[str, Any]], value["entries"])
+        runtime.ledger = runtime.ledger.add([ledgers.from_json(row) for row in rows])
+
     def cited(self, by: str, round: int, text: str) -> list[Claim]:
         """A claim of `by` for each statement of a document that cites something.
 
@@ -565,16 +601,37 @@ async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
     """The entries for the record, with every citation checked and marked."""
     from rebut.evidence.marks import marked
 
-    rows: list[Json] = []
+    checked: list[Entry] = []
     known = runtime.ledger
     for entry in entries:
         # Only points that were there when the question was asked can be repeated, not those of the same step.
         if known.version > 1 and isinstance(entry, Point) and entry.same_as and known.point(entry.same_as) is None:
             entry = ledgers.unplaced(entry)
-        if not isinstance(entry, Slip | Same):
+        if not isinstance(entry, Unspoken):
             entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), runtime.sides))
-        rows.append(ledgers.to_json(entry))
+        checked.append(entry)
+    ran = await asyncio.gather(*(_run_check(runtime, entry) for entry in checked))
+    rows: list[Json] = [ledgers.to_json(entry) for entry in ran]
     return {"letter": runtime.ledger.letter, "noun": runtime.ledger.noun, "entries": rows}
+
+
+async def _run_check(runtime: Runtime, entry: Entry) -> Entry:
+    """The entry with its check run and marked. Where checks are off, what a participant writes into one is dropped."""
+    if isinstance(entry, Unspoken) or entry.check is None:
+        return entry
+    if not runtime.runners:
+        return replace(entry, check=None)
+    if runtime.check_runner is None:
+        return replace(entry, check=replace(entry.check, mark="not run", note=NEVER_HERE))
+    return replace(entry, check=await runtime.check_runner.run(entry.check, _sides(runtime)))
+
+
+def _sides(runtime: Runtime) -> CheckedSides:
+    from rebut.proof.checks import CheckedSides
+
+    sides = runtime.sides
+    about_code = runtime.target is not None and runtime.target.kind != "proposal"
+    return CheckedSides(sides.new, sides.old, sides.version[:16], sides.changed, about_code)
 
 
 def _entered(ledger: Ledger, entries: Sequence[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError
 from rebut.core.json_value import Json
+from rebut.domain.checks import CHECKS
 from rebut.domain.earlier_review import EARLIER
 from rebut.domain.outcome import Outcome
 from rebut.engine.parse import fits
@@ -51,7 +52,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
         for fact in decisions(old, rounds=plan.decided):
             journal.write(fact)
         # The keys last: with them the fork can be resumed.
-        for name in ("snapshot", "target", EARLIER, "unread_ok", "context", "keys"):
+        for name in ("snapshot", "target", EARLIER, "unread_ok", "context", CHECKS, "keys"):
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()

@@ -23,6 +23,7 @@ from rebut.record.record import Record
 
 if TYPE_CHECKING:
     from rebut.domain.earlier_review import EarlierReview
+    from rebut.proof.checks import CheckRunner
     from rebut.workspace.targets.target import Target
 
 TOPIC_LIMIT = 100_000
@@ -51,6 +52,8 @@ class Environment:
     """Patterns of files that are never read."""
     control: Control = field(default_factory=Control)
     listener: Callable[[Line], None] | None = None
+    check_runner: Callable[[Path, Callable[[str], str]], CheckRunner] | None = None
+    """Makes what runs checks, for a workspace and with the redaction of a session; None where checks are never run."""
     on_ready: Callable[[Record, Path], None] | None = None
     """Called when the debate's opening is on record, before any model is asked."""
 
@@ -92,6 +95,8 @@ class Plan:
     """The folder in which the command runs, if that is not the workspace: `last` finds the session there, too."""
     checked: bool = False
     """Whether the protocol has already checked the plan."""
+    run_checks: bool = False
+    """Whether debaters may add checks, which are run: only if the user said so."""
     searched: bool = False
     """Whether the target's files are already redacted with that key. They are long, and redaction takes time."""
 

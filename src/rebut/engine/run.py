@@ -164,6 +164,8 @@ async def finish(runtime: Runtime) -> None:
     for check in list(runtime.background):
         check.cancel()
     await asyncio.gather(*runtime.background, return_exceptions=True)
+    if runtime.check_runner is not None:
+        await runtime.check_runner.close()
     await runtime.sides.close()
 
 

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, cast
 
 from rebut import __version__
 from rebut.core.errors import NotAvailable, ParticipantFailed, RecordError
+from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import clean
 from rebut.core.types import Backend, ModelSpec, Participant, Reply, Request
 from rebut.core.working_time import WorkingTime
+from rebut.domain.checks import CHECKS
 from rebut.domain.ledger import VERSION, Ledger
 from rebut.domain.limits import MAX_OUTPUT, Limits
 from rebut.engine.steering import Control as Control
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from rebut.engine.fork import AssumedAnswers
     from rebut.engine.plan import Environment, Plan
     from rebut.engine.protocol import Protocol
+    from rebut.proof.checks import CheckRunner
     from rebut.record.journal import Journal
     from rebut.workspace.targets.target import Target
     from rebut.workspace.tree import DebatedVersions, View, Workspace
@@ -150,6 +153,10 @@ class Runtime:
     publish: Callable[[], Awaitable[Sequence[str]]] | None = None
     """Writes the protocol's files as they are now, and returns what could not be written."""
     rounds: Rounds = field(default_factory=Rounds)
+    runners: Mapping[str, str] = field(default_factory=dict)
+    """The runners of checks that debaters may use, with what each runs; empty where checks are off."""
+    check_runner: CheckRunner | None = None
+    """Runs checks; None where checks are off, or never run."""
     background: set[asyncio.Future[None]] = field(default_factory=set)
     """Checks of citations for the screen, which the debate does not wait for."""
     _connections: dict[str, Connection] = field(default_factory=dict)
@@ -237,6 +244,7 @@ def runtime_of(
     from rebut.workspace.tree import DebatedVersions
 
     keys = keys_of(parent or record)
+    runners = runners_of(parent or record)
     redactor = redactor_of(parent or record, environment.known_secrets)
     target = target_of(parent or record)
     closing, thinking = _closing(plan, environment)
@@ -267,8 +275,21 @@ def runtime_of(
         ),
         folder=str(record.facts["folder"].value) if "folder" in record.facts else "",
         reachability=environment.reachability,
+        runners=runners,
+        check_runner=environment.check_runner(repository(plan.workspace), redactor.door)
+        if runners and environment.check_runner
+        else None,
         failed_before=frozenset(k for k, c in record.calls.items() if c.failed and not c.failed.reopened),
     )
+
+
+NEVER_HERE = "checks are never run here: start the debate with `rebut … --run-checks` in a terminal"
+
+
+def runners_of(record: Record) -> Mapping[str, str]:
+    """The runners that debaters may use, with what each runs."""
+    fact = record.facts.get(CHECKS)
+    return cast(Mapping[str, str], fact.value["runners"]) if fact and isinstance(fact.value, dict) else {}
 
 
 def keys_of(record: Record) -> Mapping[str, str]:

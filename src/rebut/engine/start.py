@@ -21,13 +21,14 @@ from rebut.core.files import repository
 from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door, slug
+from rebut.domain.checks import CHECKS
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ASKED
 from rebut.engine.admission import admitted
 from rebut.engine.plan import OWN_OUTPUT, Environment, Plan, opened, sound
 from rebut.engine.protocol import FilesFolder, NewSession
 from rebut.engine.run import run
-from rebut.engine.runtime import runtime_of
+from rebut.engine.runtime import NEVER_HERE, runtime_of
 from rebut.record import sessions
 from rebut.record.events import Fact
 from rebut.record.journal import Journal, opened_journal
@@ -71,6 +72,8 @@ async def _opened(plan: Plan, environment: Environment) -> AsyncIterator[tuple[P
                 facts[EARLIER] = at_the_door(plan.earlier.to_json(), redactor.door)
             if plan.unread_ok:
                 facts["unread_ok"] = list(plan.unread_ok)
+        if plan.run_checks:
+            facts[CHECKS] = await offered(plan, environment, view)
         files = await files_folder(plan, folder, topic)
         if files.path:
             facts["folder"] = files.path
@@ -148,6 +151,24 @@ async def _snapshot(
     if taken.copies:
         await asyncio.to_thread(sessions.keep_files, folder)
     return view
+
+
+async def offered(plan: Plan, environment: Environment, view: View | None) -> Json:
+    """The runners that debaters may use, with what each runs, and what is missing where none works.
+
+    It is recorded, because prompts name the runners. One is offered if it works here and the project has such files.
+    """
+    if environment.check_runner is None:
+        return {"runners": {}, "missing": NEVER_HERE}
+    runner = environment.check_runner(repository(plan.workspace), str)
+    try:
+        missing = await runner.available()
+    finally:
+        await runner.close()
+    names = await view.names() if view is not None else ()
+    fit = {name: table.about for name, table in runner.tables.items() if not missing[name] and table.fits(names)}
+    lacking = "" if fit else next((why for why in missing.values() if why), "the project has no files for any runner")
+    return {"runners": dict[str, Json](fit), "missing": lacking}
 
 
 def _target_fact(target: Target, door: Callable[[str], str], searched: bool) -> Json:

@@ -97,6 +97,17 @@ class CheckRunner:
             command=shlex.join(runner.argv(found, runner.command)),
         )
 
+    async def side(self, check: CodeCheck, sides: CheckedSides) -> tuple[str, str]:
+        """What a check does on the new side alone: passes, fails or cannot run; empty if it was not run. And why."""
+        box, runner = await sandbox.find(self.env), self.tables.get(check.runner)
+        found = self._interpreter(runner.needs) if runner else f"no runner is called {check.runner}"
+        if isinstance(box, str) or isinstance(found, str) or runner is None:
+            return "", box if isinstance(box, str) else str(found)
+        one = _Run(self, box, runner, found, check)
+        copied = await self.copy(sides.new, f"new-{sides.version}")
+        got = await one._once(copied.folder)
+        return ("", f"the sandbox could not start: {one.failed}") if one.failed else (got.side, self.redact(got.why))
+
     def _hints(self, runner: Runner, check: CodeCheck, sides: CheckedSides) -> list[str]:
         """What the judge must know about a check beside its mark."""
         hints = ["it reads files or starts programs by itself"] if runner.reads_files(check.code) else []

@@ -15,8 +15,13 @@ def main() -> None:
     word = sys.stdin.readline().strip()
     kind, file = sys.argv[1:3]
     report = os.dup(2)
-    sys.path[:0] = [place for place in ("/w/src", "/w") if os.path.isdir(place)]  # noqa: PTH112
-    os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
+    if kind == "pytest":
+        import pytest  # noqa: F401 - before the project can be imported: it may have a file of that name
+    # Behind Python's own modules, so that no file of the project takes the place of one; before installed packages.
+    own = [place for place in ("/w/src", "/w") if os.path.isdir(place)]  # noqa: PTH112
+    at = next((n for n, place in enumerate(sys.path) if place.endswith("-packages")), len(sys.path))
+    sys.path[at:at] = own
+    os.environ["PYTHONPATH"] = os.pathsep.join(own)
     sys.argv[:] = [file]
     outcome = by_pytest(file) if kind == "pytest" else as_script(file)
     for stream in (sys.stdout, sys.stderr):

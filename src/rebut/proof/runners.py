@@ -6,7 +6,8 @@ The shipped tables are in `runners.toml`; `[runners.NAME]` in the user's config 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -60,6 +61,8 @@ class Runner:
     """Output that means that the check did not run to its end."""
     needs_output: str = ""
     """Output without which it did not run to its end either."""
+    files: tuple[str, ...] = ()
+    """Files of a project that has a use for it; empty for any project."""
     signed: bool = False
     """The launcher ends its report with a word that the check does not know."""
     reads: str = ""
@@ -75,6 +78,10 @@ class Runner:
 
     def argv(self, found: Interpreter, command: tuple[str, ...]) -> list[str]:
         return [re.sub(r"\$\{(\w+)\}", lambda m: found.names.get(m[1], m[0]), word) for word in command]
+
+    def fits(self, names: Sequence[str]) -> bool:
+        """Whether a project with these files has a use for it. Without any files, every runner may be of use."""
+        return not self.files or not names or any(fnmatchcase(name, glob) for name in names for glob in self.files)
 
     def reads_files(self, code: str) -> bool:
         return bool(self.reads) and re.search(self.reads, code) is not None

@@ -19,6 +19,8 @@ WIDE = 110
 AROUND = 2
 """Lines of code before and after those that a finding cites."""
 MOST_LINES = 8
+MOST_CHECK = 8
+"""Lines of a check that are shown."""
 REJECTED = {
     "judged invalid": "rejected",
     "struck for an absent citation": "struck, because what it cites is absent",
@@ -144,6 +146,7 @@ def block(f: ReviewFinding, target: Target, width: int) -> list[str]:
     rows = [f"{head}{' ' * space}{status}"] if space >= 2 else [head, f"    {status}"]
     rows += hanging(f"    {squeeze(f.text)}", width, 4)
     rows += _frame(f, target, width)
+    rows += _check(f, width)
     if f.action:
         rows += hanging(f"    to do  {squeeze(f.action)}", width, 11)
     return rows + _fix(f, target, width)
@@ -155,6 +158,7 @@ def _status(f: ReviewFinding) -> Iterable[str]:
         yield "checked by rebut"
         return
     yield f.mark or "cites nothing"
+    yield from f.checked
     if f.ruling:
         yield f.ruling
     if f.since and not f.hidden:
@@ -218,6 +222,17 @@ def _frame(f: ReviewFinding, target: Target, width: int) -> list[str]:
         mark = ">" if start <= n <= last else " "
         out.append(f"    {mark} {n:>{digits}} | {cut_line(rows[n - 1], width - digits - 10)}".rstrip())
     return out
+
+
+def _check(f: ReviewFinding, width: int) -> list[str]:
+    """The check of a finding: what it showed, its code, and where it did not show it what it printed."""
+    if f.check is None:
+        return []
+    rows = hanging(f"    check  {f.check.runner}, {f.check.claim}: {squeeze(f.check.verdict)}", width, 11)
+    lines = f.check.code.strip("\n").split("\n")
+    rows += [f"           | {cut_line(line, width - 14)}".rstrip() for line in lines[:MOST_CHECK]]
+    rows += [f"           … {len(lines) - MOST_CHECK} more lines"] if len(lines) > MOST_CHECK else []
+    return rows
 
 
 def _fix(f: ReviewFinding, target: Target, width: int) -> list[str]:

@@ -87,6 +87,10 @@ class Config:
     """Command-line tools by name."""
     analysers: Mapping[str, Analyser] = field(default_factory=dict)
     """What `lint` runs, by name."""
+    runners: Mapping[str, object] = field(default_factory=dict)
+    """The user's tables of check runners, as written; `proof/runners.py` checks their keys."""
+    run_checks: bool = False
+    """Whether checks are run in debates that a person starts in a terminal. Never a repository's choice."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """The user's limits by name, lowered by the repository's. A limit that is not set is not in here."""
     ceilings: Mapping[str, float] = field(default_factory=dict)
@@ -166,6 +170,8 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
         providers=providers,
         tools=_tools(user, path.name),
         analysers=_analysers(user.get("analysers", {}), path.name),
+        runners=user.get("runners", {}),
+        run_checks=user.get("checks", {}).get("run", False),
         limits=_lower(limits, ceilings, notices),
         ceilings=ceilings,
         user_allow=None if user_allow is None else tuple(user_allow),

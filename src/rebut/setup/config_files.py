@@ -36,6 +36,8 @@ class UserTables(RepoTables, total=False):
     providers: dict[str, dict[str, Any]]
     tools: dict[str, dict[str, object]]
     analysers: dict[str, dict[str, object]]
+    checks: dict[str, bool]
+    runners: dict[str, dict[str, object]]
     seats: dict[str, str | list[str]]
     protocols: dict[str, dict[str, Any]]
 
@@ -136,7 +138,9 @@ def _refuse_choices(raw: Mapping[str, object]) -> None:
     """Refuse a repository's file that chooses models, commands or addresses, before anything else is checked."""
     if "seats" in raw:
         raise ConfigError(f"{REPO_FILE} sets seats; a repository may not choose models", WHERE_TO)
-    for table in ("tools", "analysers"):
+    if "checks" in raw:
+        raise ConfigError(f"{REPO_FILE} sets checks; a repository may not have code run", WHERE_TO)
+    for table in ("tools", "analysers", "runners"):
         if table in raw:
             raise ConfigError(f"{REPO_FILE} sets {table}; a repository may not choose commands", WHERE_TO)
     if "providers" not in raw:

@@ -44,11 +44,15 @@ class EgressTable(StrictTable):
 
 
 class GateTable(StrictTable):
-    fail_on: Literal["P1", "P2", "P3"] | None = None
+    fail_on: Literal["P1", "P2", "P3", "P1:shown", "P2:shown", "P3:shown"] | None = None
     on_inconclusive: Literal["fail", "pass"] | None = None
     dismissals: Literal["all", "shared", "none"] | None = None
     outside: Literal["pass", "fail"] | None = None
     unread_ok: list[str] = []
+
+
+class ChecksTable(StrictTable):
+    run: bool = False
 
 
 class RepoFile(StrictTable):
@@ -64,6 +68,9 @@ class UserFile(RepoFile):
     """Command-line tools; `backends/cli_tools/tables.py` checks their keys."""
     analysers: dict[str, dict[str, object]] = {}
     """What `lint` runs; `backends/linters/tables.py` checks their keys."""
+    checks: ChecksTable = ChecksTable()
+    runners: dict[str, dict[str, object]] = {}
+    """How checks are run; `proof/runners.py` checks their keys."""
     seats: dict[str, str | list[str]] = {}
     """Role → spec, or a list of specs for a role with several seats. Any protocol's roles, also of your own."""
     protocols: dict[str, dict[str, str | int | float | bool | list[str]]] = {}
@@ -75,6 +82,7 @@ TABLES: dict[str, type[StrictTable]] = {
     "limits": LimitsTable,
     "egress": EgressTable,
     "gate": GateTable,
+    "checks": ChecksTable,
 }
 
 

@@ -31,6 +31,7 @@ from rebut.setup.seats import Given, SeatAssignment, Seats, check_effort, is_sel
 from rebut.workspace.targets.target import headline
 
 if TYPE_CHECKING:
+    from rebut.proof.checks import CheckRunner
     from rebut.setup.discover import FoundModel
     from rebut.workspace.targets.target import Target, Wanted
 
@@ -53,6 +54,8 @@ class DebateOptions:
     """Role → the model that replaces the one of its spec."""
     temperature: float | None = None
     seed: int | None = None
+    run_checks: bool | None = None
+    """Whether debaters may add checks that are run; None for what the user's config says, if a person is there."""
     target: Target | None = None
     redaction: bytes = b""
     """The key by which the secrets of the target were replaced."""
@@ -87,10 +90,17 @@ class Setup:
             root=sessions.home(self.env),
             known_secrets=self.config.known_secrets(self.env),
             never=self.config.never,
+            check_runner=self._check_runner,
             control=control or Control(),
             listener=listener,
             on_ready=on_ready,
         )
+
+    def _check_runner(self, project: Path, redact: Callable[[str], str]) -> CheckRunner:
+        from rebut.proof.checks import CheckRunner
+        from rebut.proof.runners import load as load_runners
+
+        return CheckRunner(project, self.env, redact, load_runners(self.config.runners))
 
     def at(self, workspace: Path | str, config: configs.Config | None = None) -> Setup:
         """The same setup in another folder."""
@@ -165,6 +175,7 @@ class Setup:
             most_rounds=self._most_rounds,
             redaction=options.redaction,
             unread_ok=self.config.gate.unread_ok,
+            run_checks=self._runs_checks(options.run_checks),
             searched=target is not None and (target, options.redaction) == self._resolved,
         )
         if made.check:
@@ -225,6 +236,10 @@ class Setup:
         )
         sampling = Sampling.of(options.temperature, options.seed)
         return replace(seats, participants=tuple(replace(p, sampling=sampling) for p in seats.participants))
+
+    def _runs_checks(self, asked: bool | None) -> bool:
+        """A flag decides. The config counts only if a person is there, so that no hook or agent runs checks by it."""
+        return bool(asked) if asked is not None else self.config.run_checks and self._attended() and not self.rehearsal
 
     def _attended(self) -> bool:
         """Whether a person is there. With `git diff | rebut review -` one still reads what the terminal prints."""

@@ -98,7 +98,8 @@ def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
     reasons = {f.id: f.dismissed for f in standing.contract.findings}
     for id in ruling.dismissed:
         out += labelled("dismissed", f"{id}: {reasons[id]}", width)
-    threshold = f"fails on {_above(policy.fail_on)}" if policy.fail_on else "no threshold"
+    only = ", if a check shows it" if policy.counts == "shown" else ""
+    threshold = f"fails on {_above(policy.fail_on)}{only}" if policy.fail_on else "no threshold"
     source = f"; made stricter by {held.basis.source}" if held.basis.wish.is_stricter else ""
     rule = f"{threshold}; an inconclusive review {'fails' if policy.on_inconclusive == 'fail' else 'passes'}{source}"
     out += labelled("policy", rule, width)

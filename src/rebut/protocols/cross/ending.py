@@ -110,6 +110,9 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         doubts.append(Doubt("not written", "THE CHOSEN VERSION WAS NOT WRITTEN", state.unwritten))
     if state.contradiction:
         doubts.append(Doubt("contradiction", "THE JUDGE CONTRADICTS ITSELF", state.contradiction))
+    if state.overruled:
+        said = f"the judge calls {', '.join(state.overruled)} invalid and does not say what is wrong with the check"
+        doubts.append(Doubt("check ignored", "A CHECK WAS IGNORED", said))
     if state.unread:
         doubts.append(Doubt("part missing", "NOT ALL OF IT READ", "a part of the critique is missing"))
     reasons = [] if state.trusting else [one.reason for one in state.history if one.by == "judge"]
@@ -234,7 +237,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         patch=patch_of(final.to_json()) if final.whole else final.patch,
         findings=(
             *false,
-            *(_with_origin(f, ledger, state) for f in findings_of(ledger, seen=seen, outside=outside)),
+            *(_with_origin(f, ledger, state) for f in findings_of(ledger, seen=seen, outside=outside, final=final.n)),
         ),
         earlier=state.earlier.session if state.earlier else "",
         since=state.earlier.commit if state.earlier else "",
@@ -242,6 +245,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         unresolved=tuple(dict.fromkeys(unresolved)),
         next_actions=tuple(dict.fromkeys(actions)),
         stopped_by=cause,
+        checked=bool(debate.runners),
         analysed=debate.seat("critic").spec.provider in versions.PROGRAMS
         and not debate.spoke_for(debate.seat("critic")),
         judge_failed=state.judge_failed,

@@ -12,6 +12,7 @@ from rebut.domain.forms import (
     FOLDED,
     LATER,
     OTHERWISE,
+    Checks,
     Cites,
     Form,
     Glance,
@@ -20,6 +21,7 @@ from rebut.domain.forms import (
     Severity,
     Words,
     cited,
+    code_of,
     no_items,
 )
 from rebut.domain.ledger import MoveKind, Point
@@ -36,6 +38,7 @@ Choice = Annotated[Literal["A", "B", "C", "D", "E"], FOLDED]
 class Raised(Form):
     """One finding."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = Glance(stays=False)
     evidence: Cites = Field(
         default_factory=no_items, description="where it is in the new version, with the line quoted"
@@ -61,6 +64,7 @@ class Raised(Form):
             same_as=again,
             action=self.action,
             fix=self.fix,
+            check=code_of(self),
         )
 
 
@@ -110,6 +114,7 @@ class ProposalCritique(CodeCritique):
 class Weighed(Form):
     """The judge's ruling on one finding."""
 
+    checks: ClassVar[Checks] = "weighs one"
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id", stays=False)
     id: str = Field(description="the finding's id, such as F1")
     reason: str

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rebut.core.errors import ParticipantFailed
 from rebut.core.text import counted, squeeze, tokens
-from rebut.core.types import Changed, Material
-from rebut.domain import review_result
+from rebut.core.types import Changed, Material, Participant
+from rebut.domain import checks, review_result
+from rebut.domain.forms import code_of, with_checks
 from rebut.domain.ledger import Entry, Move, Slip
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Answers, Ask, Debate, Round
@@ -94,7 +95,9 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
     earlier = [f for f in review_result.findings_of(r.ledger) if f.status not in weighing.OVER]
     where = f"{squeeze(r.topic)}, round {r.n}"
     asks = list[Ask[Any]]()
-    shared = {"rule": prompts.EVIDENCE_RULE, "severities": prompts.SEVERITIES, "fences": FENCES}
+    runners = _runners_for(r, critic)
+    may_check = checks.may_add("finding", runners, both_sides=r.has_old_side)
+    shared = {"rule": prompts.EVIDENCE_RULE + may_check, "severities": prompts.SEVERITIES, "fences": FENCES}
     again = any(not state.is_kept(p.id) for p in r.ledger.points)
     shared |= {"context": _context(r), "before": _before(r, state), "again": prompts.AGAIN if again else ""}
     asked = state.part(target)
@@ -109,21 +112,28 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
             mine = ballot.of_critic(where, seen, earlier)
             material = Material(_changes(target, version, part), weighing.for_programs(r.ledger, True), mine)
             prompt = fill(prompts.CODE, **shared, artifact=since + shown)
-            asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
+            form = with_checks(CodeCritique) if runners else CodeCritique
+            asks.append(Ask(critic, prompt, form, check, name, material))
     if target.kind != "code":
         check = reply_checks.critique(r.ledger, changed, document(target, ProposalCritique))
         prompt = fill(prompts.PROPOSAL, **shared, artifact=_text(r, version))
         of_text = Material(ballot=ballot.of_critic(where, version.text, earlier))
-        asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else "", of_text))
+        of_proposal = with_checks(ProposalCritique) if runners else ProposalCritique
+        asks.append(Ask(critic, prompt, of_proposal, check, "text" if asks else "", of_text))
     # Without any answer, the first round stays open for resume; a later one ends with what there is.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
+
+
+def _runners_for(r: Round, who: Participant) -> Mapping[str, str]:
+    """The runners that a seat may use: analysers, rules and people write no checks."""
+    return {} if who.spec.provider in (*PROGRAMS, "human") else r.runners
 
 
 def document(target: Target, form: type[CodeCritique]) -> str:
     """The document that a critique is about. The same words about code and text are two findings."""
     if target.kind != "mixed":
         return ""
-    return "the text" if form is ProposalCritique else "the code"
+    return "the text" if issubclass(form, ProposalCritique) else "the code"
 
 
 def _context(r: Round) -> str:
@@ -163,9 +173,11 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
         said = looked.get(p.id)
         state_of, why = (said.state, said.reason) if said else ("", "")
         stands = review_result.ruling(r.ledger, p) == "valid"
+        again = r.ledger.rerun(p.id, state.latest.n)
+        fails = again is not None and again.side == "fails"  # what failed still fails, whatever a model says
         if state.trusting and state.changed:
             entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
-        elif state_of == "fixed" and state.differs(p, r.n):
+        elif state_of == "fixed" and state.differs(p, r.n) and not fails:
             entries.append(Move(p.id, "mend", "critic", r.n, why or f"fixed in version {state.latest.n}"))
         elif state_of == "still there":
             entries.append(Move(p.id, "maintain", "critic", r.n, why or "still there"))
@@ -182,6 +194,7 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
 
 async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     who, version = r.seat("judge"), state.latest
+    runners = _runners_for(r, who)
     fresh = weighing.raised_in(r.ledger, r.n)
     earlier = [p for p in r.ledger.points if p not in fresh]
     before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", render.weighed(r.ledger, earlier))
@@ -193,26 +206,28 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
         critique=r.quote("critique", said),
         before=before if earlier else "",
         ids=", ".join(p.id for p in fresh) or "none",
-        rulings=prompts.RULINGS,
+        rulings=prompts.RULINGS + checks.to_weigh("finding", runners),
     )
     by_rule = r.seat("critic").spec.provider in PROGRAMS
     found = [f for f in review_result.findings_of(r.ledger) if any(p.id == f.id for p in fresh)]
     shown = ballot.of_judge(found, _where(r, found))
     material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule), shown)
     changed = {p.id for p in r.ledger.points if state.differs(p, r.n)}
+    failing = {again.point for again in r.ledger.reruns if (again.version, again.side) == (version.n, "fails")}
     check = reply_checks.judgement(
         r.ledger,
         r.n,
-        changed,
+        changed - failing,
         outside=ending.apart(r, state),
         unquestioned=state.trusting or who.spec.provider == "human",
     )
-    answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
+    form_of = with_checks(Judgement) if runners else Judgement
+    answer = await r.ask(who, "judgement", prompt, schema=form_of, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [
-        Move(w.id, w.move, "judge", r.n, w.reason, severity=w.severity)
+        Move(w.id, w.move, "judge", r.n, reply_checks.reason_of(w), severity=w.severity, check=code_of(w))
         for w in form.findings
-        if w.ruling != "fixed" or r.ledger.issue_of(w.id) in changed  # without another version nothing is fixed
+        if w.ruling != "fixed" or r.ledger.issue_of(w.id) in changed - failing  # without another version nothing is
     ]
     entries += reply_checks.joins(r.ledger, form, r.n)[0]
     entries += [f.point("judge", r.n) for f in form.missed if f.text]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from rebut.core.citation_syntax import find
+from rebut.domain.forms import fault_of
 from rebut.domain.ledger import Ledger, Point, Same
 from rebut.domain.review_result import ruling, severity
 from rebut.protocols.cross import findings
-from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement
+from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement, Weighed
 from rebut.protocols.shared import called_same, misread, missing, unknown, unsound
 
 
@@ -25,9 +26,9 @@ def critique(ledger: Ledger, changed: Sequence[Point] = (), about: str = "") -> 
         for point in changed:
             if point.id not in looked and findings.is_grave(ledger, point) and findings.is_open(ledger, point):
                 wrong.append(f"{point.id} is not looked at: say under `earlier` what the version under review shows")
-        later = {p.id for p in changed}
+        later = {p.id for p in changed if not _still_fails(ledger, p.id)}
         wrong += [
-            f"{one.id} cannot be fixed: there is no other version since it was raised"
+            f"{one.id} cannot be fixed: {_why_not_fixed(ledger, one.id)}"
             for one in reply.earlier
             if one.state == "fixed" and ledger.point(ledger.issue_of(one.id)) and ledger.issue_of(one.id) not in later
         ]
@@ -65,8 +66,16 @@ def judgement(
         wrong += [f"{w.id} is weighed without a reason" for w in reply.findings if not w.reason and w.id in known]
         for w in reply.findings:
             if w.ruling == "fixed" and w.id in known and ledger.issue_of(w.id) not in changed:
-                wrong.append(f"{w.id} cannot be fixed: there is no other version since it was raised")
+                wrong.append(f"{w.id} cannot be fixed: {_why_not_fixed(ledger, w.id)}")
         wrong += [] if unquestioned else [*_taken_back(ledger, reply), *misread(ledger, reply.reason)]
+        wrong += (
+            []
+            if unquestioned
+            else [
+                f"{id} is ruled invalid, but its check is marked shown: say under `check_fault` what is wrong with it"
+                for id in overruled(ledger, reply)
+            ]
+        )
         if not reply.reason:
             wrong.append("the choice has no reason")
         if reply.choice == "A" and not unquestioned and (left := _grave_and_valid(ledger, reply, outside)):
@@ -76,6 +85,34 @@ def judgement(
         return wrong
 
     return check
+
+
+def reason_of(ruling: Weighed) -> str:
+    """The reason of a ruling, with what it says about the check."""
+    fault = fault_of(ruling)
+    return f"{ruling.reason} (On its check: {fault})" if fault else ruling.reason
+
+
+def _still_fails(ledger: Ledger, id: str) -> bool:
+    """Whether the check of a finding fails on the last version that it was run on."""
+    ran = [again for again in ledger.reruns if again.point == ledger.issue_of(id)]
+    return bool(ran) and ran[-1].side == "fails"
+
+
+def _why_not_fixed(ledger: Ledger, id: str) -> str:
+    still = _still_fails(ledger, id)
+    return "its check still fails on this version" if still else "there is no other version since it was raised"
+
+
+def overruled(ledger: Ledger, reply: Judgement) -> list[str]:
+    """Findings that a check shows, and that are called invalid without a word on what is wrong with that check."""
+    out = list[str]()
+    for w in reply.findings:
+        point = ledger.point(w.id)
+        shown = point is not None and point.check is not None and point.check.mark == "shown"
+        if shown and w.ruling == "invalid" and not fault_of(w):
+            out.append(w.id)
+    return out
 
 
 def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:

@@ -56,6 +56,8 @@ async def one_round(r: Round, state: CrossState) -> str:
     except ParticipantFailed as error:
         return _without_judge(r, state, error)
     state.last = judged
+    if not state.trusting and r.seat("judge").spec.provider != "human":
+        state.overruled += [id for id in reply_checks.overruled(r.ledger, judged) if id not in state.overruled]
     if not state.trusting:
         await questions.weigh_additions(r, state)
     keep_page()
@@ -138,6 +140,7 @@ async def _next_version(r: Round, state: CrossState, role: str, task: str) -> bo
         state.notes.append(f"round {r.n}: {made}")
         return False
     state.add(made, r)
+    await r.run_again("checks", made.n, r.n)
     return True
 
 

@@ -35,6 +35,8 @@ class CrossState:
     """Why the version that was chosen last could not be written; empty if it was, or if the last choice needs none."""
     trusting: bool = False
     """The session began under earlier rules: what is not raised again is fixed, and a choice is never questioned."""
+    overruled: list[str] = field(default_factory=list)
+    """Findings that a check shows and the judge calls invalid, without a word on what is wrong with the check."""
     contradiction: str = ""
     """How the last choice contradicts the rulings, if it does."""
     unread: bool = False

@@ -9,7 +9,7 @@ from pathlib import Path
 from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import render as ledgers
 from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Point, Same, Slip, baseless, distinct
+from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Point, Unspoken, baseless, distinct
 from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
 from rebut.protocols.revise import prompts
@@ -60,7 +60,7 @@ def _paired(items: Sequence[Objection], placed: Placed) -> list[tuple[Objection,
 
 
 def _objection(item: Objection, id: str, entry: Entry) -> str:
-    evidence = () if isinstance(entry, Slip | Same) else entry.evidence
+    evidence = () if isinstance(entry, Unspoken) else entry.evidence
     severity, lowered = weighed(item.severity, evidence)
     grade = f"{severity}, {item.impact}{lowered}"
     return f"{id or 'no such point'} ({grade}) {item.whole}{ledgers.evidence(evidence, CITES_NOTHING)}"

@@ -1,0 +1,221 @@
+"""Checks in a debate: offered, run on both sides, shown to the others, ruled on, run again after a fix, gated."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import crosses
+import pytest
+from console import piped
+from repositories import commit, new
+
+import rebut
+from rebut.domain.outcome import Outcome
+from rebut.proof import sandbox
+from rebut.record import sessions
+from rebut.record.events import Asked, Fact
+
+CART = "def total(prices):\n    result = 0\n    for price in prices:\n        result += price\n    return result\n"
+WRONG = CART.replace("in prices:", "in prices[1:]:")
+CODE = "from shop.cart import total\n\n\ndef test_every_price_counts():\n    assert total([1, 2, 3]) == 6\n"
+PATCH = (
+    "--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ -1,5 +1,5 @@\n def total(prices):\n     result = 0\n"
+    "-    for price in prices[1:]:\n+    for price in {over}:\n         result += price\n     return result\n"
+)
+
+
+@pytest.fixture(autouse=True)
+def sandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
+    if isinstance(found := asyncio.run(sandbox.find(os.environ)), str):
+        pytest.skip(f"left out: {found}")
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)  # the project's environment, with pytest in it
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = new(tmp_path / "repo", {"shop/__init__.py": "", "shop/cart.py": CART})
+    commit(folder)
+    (folder / "shop/cart.py").write_text(WRONG)
+    return folder
+
+
+def check(code: str = CODE, **changes: Any) -> dict[str, Any]:
+    return {"runner": "pytest", "code": code, "shows": "fails only on the new version", "prints": ""} | changes
+
+
+def raised(**changes: Any) -> Any:
+    evidence = [{"place": "shop/cart.py:3", "quote": "for price in prices[1:]:"}]
+    return crosses.raised("The first price is left out.", "shop/cart.py:3", evidence=evidence, check=check()) | changes
+
+
+def said(choice: str = "E", ruling: str = "valid P1", **more: Any) -> dict[str, Any]:
+    return {
+        "r1/critique@critic": crosses.critique(raised()),
+        "r1/judgement@judge": crosses.judgement(choice, {"F1": ruling}),
+    } | more
+
+
+def review(repo: Path, answers: dict[str, Any], **named: Any) -> Outcome:
+    return crosses.review(repo, answers, run_checks=True, **{"rounds": 1, **named})
+
+
+def record_of(outcome: Outcome) -> Any:
+    return sessions.load(sessions.find(sessions.home(), outcome.session, Path.cwd()))
+
+
+def prompts(outcome: Outcome) -> dict[str, str]:
+    asked = [one.event for one in record_of(outcome).lines if isinstance(one.event, Asked)]
+    return {one.key: one.prompt for one in reversed(asked)}
+
+
+def test_a_check_is_run_and_the_judge_is_shown_what_it_did(repo: Path) -> None:
+    outcome = review(repo, said())
+    assert outcome.review is not None
+    finding = outcome.review.findings[0]
+    assert finding.check is not None and finding.check.mark == "shown"
+    assert "assert 5 == 6" in finding.check.output
+    asked = prompts(outcome)
+    assert "You may add a `check` to a finding" in asked["r1/critique@critic"]
+    assert "pytest: a file of pytest tests" in asked["r1/critique@critic"]
+    judged = asked["r1/judgement@judge"]
+    assert "[shown: it fails on the new version and passes on the old one]" in judged
+    assert "| from shop.cart import total" in judged and "assert 5 == 6" in judged
+    facts = [one.event for one in record_of(outcome).lines if isinstance(one.event, Fact)]
+    marked = next(one for one in facts if one.key == "r1/critique#ledger")
+    assert marked.cls == "derived" and marked.value["entries"][0]["check"]["mark"] == "shown"  # type: ignore[index,call-overload]
+
+
+def test_without_the_flag_nothing_is_offered_and_nothing_runs(repo: Path) -> None:
+    off = crosses.review(repo, said(), rounds=1)
+    assert off.review is not None and off.review.findings[0].check is None
+    assert "checks" not in record_of(off).facts
+    for prompt in prompts(off).values():
+        assert "check" not in prompt.replace("checks every place", "").replace("checking each citation", "")
+    assert "check" not in json.dumps(off.data)
+
+
+def test_what_a_check_shows_is_not_ruled_invalid_without_a_word_on_the_check(repo: Path) -> None:
+    wrong = crosses.judgement("A", {"F1": "invalid P1"})
+    outcome = review(repo, said() | {"r1/judgement@judge": wrong})
+    assert [d.kind for d in outcome.doubts if d.kind == "check ignored"] == ["check ignored"]
+    assert outcome.heading.endswith("A CHECK WAS IGNORED") and not outcome.conclusive
+    attempts = record_of(outcome).calls["r1/judgement@judge"].attempts
+    assert len(attempts) == 2  # sent back once
+    with_fault = crosses.judgement("A", {"F1": "invalid P1"})
+    with_fault["findings"][0]["check_fault"] = "It calls total with integers, which is never done."
+    ruled = review(repo, said() | {"r1/judgement@judge": [wrong, with_fault]})
+    assert "check ignored" not in [d.kind for d in ruled.doubts]
+    assert ruled.review is not None and "On its check: It calls total" in ruled.review.findings[0].reason
+
+
+def test_a_check_that_is_refuted_lowers_nothing_by_itself(repo: Path) -> None:
+    clumsy = crosses.critique(raised(check=check("def test_it():\n    assert True\n")))
+    outcome = review(repo, said() | {"r1/critique@critic": clumsy})
+    assert outcome.review is not None
+    finding = outcome.review.findings[0]
+    assert finding.check is not None and finding.check.mark == "refuted"
+    assert (finding.severity, finding.ruling) == ("P1", "valid")
+
+
+@pytest.mark.parametrize(("over", "side", "seen"), [("prices", "passes", "fixed"), ("prices[:-1]", "fails", "")])
+def test_after_a_fix_the_check_runs_again_and_decides_whether_it_is_fixed(
+    repo: Path, over: str, side: str, seen: str
+) -> None:
+    answers = said("C") | {
+        "r1/version.code@judge": crosses.patch(PATCH.format(over=over)),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked("F1", "fixed")], agrees=True),
+        "r2/judgement@judge": crosses.judgement("E", {}),
+    }
+    outcome = review(repo, answers, rounds=2)
+    assert outcome.review is not None
+    finding = outcome.review.findings[0]
+    assert (finding.rerun, finding.seen) == (side, seen)
+    assert f"the check on version 2: {side}" in prompts(outcome)["r2/critique@critic"]
+    if side == "fails":  # what the critic calls fixed is sent back, and then does not count
+        complaints = record_of(outcome).calls["r2/critique@critic"].answered.complaints
+        assert any("its check still fails on this version" in one for one in complaints)
+        assert not finding.is_fixed
+
+
+# the command
+
+
+def seats(repo: Path, answers: dict[str, Any]) -> list[str]:
+    found = crosses.seats(repo.parent / "seats", answers)
+    return [word for role, spec in found.items() for word in (f"--{role}", spec)]
+
+
+def test_the_command_shows_the_check_and_the_gate_counts_what_is_shown(repo: Path) -> None:
+    words = seats(repo, said())
+    done = piped("review", *words, "--run-checks", "--fail-on", "P1:shown", cwd=repo)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "F1, found, check shown, valid" in done.stdout
+    assert "check  pytest, fails only on the new version: shown" in done.stdout
+    assert "fails on P1, if a check shows it" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "said_of_it"),
+    [
+        ("def test_it():\n    assert True\n", 0, "GATE PASSED"),
+        ("from shop.cart import gone\n", 3, "F1: its check is broken"),
+    ],
+)
+def test_a_gate_on_what_is_shown_is_inconclusive_where_a_check_could_not_run(
+    repo: Path, code: str, exit_code: int, said_of_it: str
+) -> None:
+    answers = said("B") | {"r1/critique@critic": crosses.critique(raised(check=check(code)))}
+    done = piped("review", *seats(repo, answers), "--run-checks", "--fail-on", "P1:shown", cwd=repo)
+    assert done.returncode == exit_code, done.stdout + done.stderr
+    assert said_of_it in " ".join(done.stdout.split())
+
+
+def test_a_gate_on_what_is_shown_is_inconclusive_where_no_check_was_run(repo: Path) -> None:
+    done = piped("review", *seats(repo, said("B")), "--fail-on", "P1:shown", cwd=repo)
+    assert done.returncode == 3
+    assert "no check was run; review with --run-checks" in " ".join(done.stdout.split())
+
+
+def test_without_bubblewrap_it_says_what_is_missing(repo: Path, tmp_path: Path) -> None:
+    own = tmp_path / "bin"
+    own.mkdir()
+    for name in ("git", "sh", "env", "prlimit"):
+        place = next(Path(p) / name for p in os.environ["PATH"].split(":") if (Path(p) / name).exists())
+        (own / name).symlink_to(place)
+    done = piped("review", *seats(repo, said("B")), "--run-checks", "--json", cwd=repo, env={"PATH": str(own)})
+    notes = json.loads(done.stdout)["notes"]
+    assert any("no check could be run: bubblewrap (`bwrap`) is not installed" in note for note in notes)
+
+
+def test_a_repository_may_not_have_code_run(repo: Path) -> None:
+    for table in ("[checks]\nrun = true\n", "[runners.pytest]\nseconds = 5\n"):
+        (repo / "rebut.toml").write_text(table)
+        done = piped("review", *seats(repo, said()), cwd=repo)
+        assert done.returncode == 2 and "a repository may not" in done.stderr
+
+
+def test_the_config_counts_only_where_a_person_is_there(repo: Path, own_home: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text("[checks]\nrun = true\n")
+    env = {"REBUT_CONFIG": str(config)}
+    done = piped("review", *seats(repo, said("B")), "--json", cwd=repo, env=env)
+    assert done.returncode == 0, done.stderr
+    record = sessions.load(sessions.find(sessions.home(), json.loads(done.stdout)["session"], repo))
+    assert "checks" not in record.facts
+    from console import at_a_terminal
+
+    at_a_terminal("review", *seats(repo, said("B")), cwd=repo, env=env)
+    newest = sessions.load(sessions.sessions(sessions.home())[0].folder)
+    assert newest.facts["checks"].value["runners"]
+
+
+def test_python_says_so_itself(repo: Path) -> None:
+    outcome = rebut.review(
+        models=list(crosses.seats(repo.parent / "seats", said("B")).values()), workspace=repo, run_checks=True
+    )
+    assert outcome.review is not None and outcome.review.findings[0].check is not None

@@ -241,6 +241,8 @@ def _processes(pid: int) -> int:
     """How many processes the sandbox has, by its own list of them; 0 if that cannot be read any more."""
     with suppress(OSError, IndexError):
         first = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
-        own = Path("/proc", first, "root", "proc")
-        return sum(name.isdecimal() for name in os.listdir(own))  # noqa: PTH208
+        root = Path("/proc", first, "root")
+        if root.samefile("/"):  # it is still being set up, and sees the processes of the machine
+            return 0
+        return sum(name.isdecimal() for name in os.listdir(root / "proc"))  # noqa: PTH208
     return 0

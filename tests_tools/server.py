@@ -20,13 +20,14 @@ PAUSE: Frame = {}
 
 
 class Server:
-    """Answers as `mode` says: ok, empty, status, hang, stall, tool (asks for a command to be run, once), obey (does
-    what `rebut doctor` asks for), debate (fills in the form that it is sent, from `answers` by the form's title), or
-    pieces and debate in pieces (thinks aloud, says half, and says the other half when `go` is released, each time)."""
+    """Answers as `mode` says: ok, empty, status, hang, stall, tool (asks for a tool, then for those in `more`), obey
+    (does what `rebut doctor` asks for), debate (fills in the form that it is sent, from `answers` by the form's title),
+    or pieces and debate in pieces (thinks aloud, says half, and the other half when `go` is released, each time)."""
 
     def __init__(self) -> None:
         self.mode, self.status = "ok", 500
         self.tool: tuple[str, Frame] = ("bash", {})
+        self.more: list[tuple[str, Frame]] = []
         self.answers: Frame = {}
         self.bodies: list[Frame] = []
         self.headers: list[dict[str, str]] = []
@@ -45,7 +46,7 @@ class Server:
         self._http.server_close()
 
     def set(self, mode: str, status: int = 500) -> None:
-        self.mode, self.status = mode, status
+        self.mode, self.status, self.more = mode, status, []
         self.go = threading.Semaphore(0)
         self.bodies.clear()
         self.headers.clear()
@@ -93,13 +94,14 @@ class _Talk(BaseHTTPRequestHandler):
         if models.mode == "hang":
             models.over.wait(300)
             return None
-        asks = models.mode == "tool" and not any(word in json.dumps(body) for word in ANSWERED)
+        given = sum(json.dumps(body).count(word) for word in ANSWERED)
+        asks = [models.tool, *models.more][given:] if models.mode == "tool" else []
         text = "" if models.mode == "empty" else SAID
         if models.mode in ("obey", "debate", "debate in pieces"):
             words = "\n".join(_texts(body))
             text = obeyed(words, words) if models.mode == "obey" else _form(words, models.answers)
         half = len(text) // 2 if "pieces" in models.mode else 0
-        frames = wire((THOUGHT, text[:half], text[half:]) if half else ("", text), models.tool if asks else None)
+        frames = wire((THOUGHT, text[:half], text[half:]) if half else ("", text), asks[0] if asks else None)
         if not (body.get("stream") or "stream" in path):
             return self._json(200, list(frames)[-1])
         return self._stream(frames)

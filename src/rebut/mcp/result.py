@@ -279,7 +279,8 @@ def _failures(record: Record) -> list[str]:
             break
         if isinstance(line.event, Failed) and not line.event.reopened:
             last.setdefault(line.event.key, line.event)
-    return [f"the {f.seat} gave no answer ({f.failure}): {f.message} {f.hint}".strip() for f in reversed(last.values())]
+    said = [(f"the {f.seat} gave no answer ({f.failure}): {f.message}", f.hint) for f in reversed(last.values())]
+    return [f"{why.rstrip('.')}. {hint}".strip() for why, hint in said]
 
 
 def _points(ledger: Ledger) -> list[ResultFinding]:

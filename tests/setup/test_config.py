@@ -70,12 +70,12 @@ def test_without_files_the_shipped_provider_is_there(setup: Desk) -> None:  # C1
 def test_a_new_provider_is_three_lines(setup: Desk) -> None:  # C1
     found = setup.load(THREE_LINES).need_provider("mine")
     assert (found.name, found.base_url, found.api_key_env) == ("mine", "https://models.example.org/v1", "MINE_KEY")
-    assert (found.model, found.family, found.concurrency) == ("", "", None)
+    assert (found.model, found.family, found.at_once) == ("", "", None)
 
 
 def test_the_users_table_wins_over_the_shipped_one_key_by_key(setup: Desk) -> None:  # C1
-    found = setup.load('[providers.openai]\nmodel = "gpt-5"\nconcurrency = 3').need_provider("openai")
-    assert (found.model, found.concurrency, found.base_url) == ("gpt-5", 3, "https://api.openai.com/v1")
+    found = setup.load('[providers.openai]\nmodel = "gpt-5"\nat_once = 3').need_provider("openai")
+    assert (found.model, found.at_once, found.base_url) == ("gpt-5", 3, "https://api.openai.com/v1")
 
 
 def test_the_environment_moves_the_shipped_address_but_not_one_that_the_user_wrote(setup: Desk) -> None:  # C1
@@ -145,7 +145,7 @@ def test_a_bad_address_in_the_environment_stops_only_those_who_need_it(setup: De
         ('[providers.mine]\nwire = "telex"\nbase_url = "https://h/v1"', "providers.mine.wire"),
         ('[providers.human]\nwire = "openai"\nbase_url = "https://h/v1"', "built in"),
         ('[providers."a b"]\nwire = "openai"\nbase_url = "https://h/v1"', "not a valid name for a provider"),
-        ("[providers.openai]\nconcurrency = 0", "providers.openai.concurrency"),
+        ("[providers.openai]\nat_once = 0", "providers.openai.at_once"),
         ('[limits]\nrounds = "two"', "limits.rounds"),
         ("[limits]\nrounds = true", "limits.rounds"),
         ('[egress]\nallow = "openai"', "egress.allow"),

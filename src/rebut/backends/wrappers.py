@@ -1,4 +1,4 @@
-"""Wrappers around any backend: a timeout, retries, and a limit on concurrent calls to one provider."""
+"""Wrappers around any backend: a timeout, retries, and a provider's caps on calls at once, requests and tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import random
 from dataclasses import dataclass, replace
 
 from rebut.backends.http.client import HttpFailed
+from rebut.core.caps import Caps, admission, on_send
 from rebut.core.errors import ParticipantFailed, Paused, RecordError
+from rebut.core.text import tokens
 from rebut.core.types import Backend, Reply, Request
 from rebut.core.working_time import clock, timeout
 
@@ -110,6 +112,46 @@ def _explain(failed: HttpFailed, why: str) -> HttpFailed:
     if why:
         failed.message = f"{failed.message}; {why}"
     return failed
+
+
+class Capped:
+    """Sends a request when the provider's caps permit it. Put it inside of `Retrying`: every try is a request."""
+
+    def __init__(self, inner: Backend, provider: str, caps: Caps) -> None:
+        self._inner, self._provider, self._caps = inner, provider, caps
+
+    async def complete(self, request: Request) -> Reply:
+        caps, name, shared = self._caps, self._provider, admission()
+        worst = tokens(request.whole) + request.max_output if caps.tpm else 0
+
+        def waits(seconds: float) -> None:
+            if seconds > request.patience:
+                raise ParticipantFailed(
+                    "timeout",
+                    f"{name}: its caps leave no room for {seconds:.0f} s, which is more than the call's time left",
+                    f"Raise rpm or tpm in [providers.{name}] if the provider permits it, or give it more time.",
+                )
+            if seconds > 1:
+                request.on_wait(f"{name}: waiting {seconds:.0f} s for its turn (caps of the provider)")
+
+        async with shared.slot(name, caps):
+            before = on_send.set(await shared.turn(name, caps, worst, waits))
+            request.on_wait("")
+            try:
+                reply = await self._inner.complete(request)
+            except HttpFailed as failed:
+                if failed.retry_after is not None or failed.status == 429:
+                    shared.pause(name, min(LONGEST_PAUSE, 1.0 if failed.retry_after is None else failed.retry_after))
+                raise
+            finally:
+                on_send.reset(before)
+        if worst and reply.usage.total:
+            shared.give_back(name, caps, worst - reply.usage.total)
+        return reply
+
+
+LONGEST_PAUSE = 60.0
+"""Seconds for which one reply may make all calls to its provider wait. The next one may say so again."""
 
 
 AT_ONCE = 8

@@ -31,8 +31,9 @@ from rebut.batch.debate import BatchDebate
 from rebut.batch.lines import BatchLine, LineFields
 from rebut.batch.queue import QUEUE, TASK, Job, Queue
 from rebut.batch.results import ResultRow
+from rebut.batch.shared_caps import SharedCaps
 from rebut.batch.takeable import why_not
-from rebut.core import files
+from rebut.core import caps, files
 from rebut.core.errors import Interrupted, RebutError, RecordError, RecordLost, SessionBusy
 from rebut.domain.outcome import Outcome
 from rebut.record import stores
@@ -99,6 +100,8 @@ class QueueWorker:
         self._work: asyncio.Future[None] | None = None
         self.cut_off = False
         """Whether calls were dropped because the grace was over."""
+        self.unfinished = 0
+        """Debates that had to be left to other workers, at its end."""
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # what matters is said here
         logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
 
@@ -106,6 +109,8 @@ class QueueWorker:
         self._queue.counts()  # a wrong address, or tables of another version, are reported at once
         self._say("started", at_once=self.at_once, version=__version__, database=stores.shown(self.url))
         looking = asyncio.ensure_future(self._look())
+        shared = SharedCaps(self.url)
+        caps.share(shared)
         try:
             while not self._draining:
                 self._work = asyncio.ensure_future(self._take_work())
@@ -122,7 +127,10 @@ class QueueWorker:
                     break
         finally:
             looking.cancel()
-            self._say("stopped", ended=self._counts["ended"], failed=self._counts["failed"])
+            caps.share(None)
+            await shared.close()
+            self.unfinished = len(self._left)
+            self._say("stopped", ended=self._counts["ended"], failed=self._counts["failed"], left=self.unfinished)
             self._write_status("stopped")
 
     async def _take_work(self) -> None:
@@ -165,12 +173,12 @@ class QueueWorker:
             await asyncio.sleep(LOOK)
 
     async def _is_empty(self) -> bool:
-        """Whether nothing waits and nothing runs, here or elsewhere."""
+        """Whether nothing waits that this worker could take, and nothing runs, here or elsewhere."""
         try:
             counts = await asyncio.to_thread(self._queue.counts)
         except RebutError:
             return False
-        if counts["waiting"] or counts["running"]:
+        if counts["waiting"] > len(self._left) or counts["running"]:
             await asyncio.sleep(1.0)
             return False
         return True
@@ -214,9 +222,9 @@ class QueueWorker:
 
     def _leave(self, job: Job, why: str) -> NoReturn:
         """Leave a debate to another worker."""
-        if job.session not in self._left:
+        if self._left.get(job.session) != why:
+            self._left[job.session] = why
             self._say("left", session=job.session, id=job.name, why=why)
-        self._left[job.session] = why
         raise GoesBack(why, LATER)
 
     def _went_back(self, job: Job, debate: QueuedDebate) -> None:

@@ -176,4 +176,4 @@ def _copy_snapshot(parent: Path, folder: Path) -> None:
         raise UsageError(
             f"the snapshot of session {parent.name} could not be copied: {error}", "No model was called."
         ) from error
-    sessions.keep_files(folder)
+    sessions.keep_files(folder, snapshot=True)

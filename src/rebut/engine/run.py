@@ -31,7 +31,11 @@ from rebut.engine.plan import Environment, Plan
 from rebut.engine.protocol import Ended
 from rebut.engine.runtime import Runtime, runtime_of
 from rebut.engine.steering import Steering, as_decided, settled, steering_of
+<<<<<<< HEAD
 from rebut.record import inbox, turn
+=======
+from rebut.record import inbox, sessions, stores
+>>>>>>> 389f6d2 (batch: a provider's caps over all workers; record: files of sessions in the database; tests with workers)
 from rebut.record.events import Closed
 from rebut.record.record import Record
 from rebut.record.timings import Timings
@@ -137,6 +141,8 @@ async def _to_the_end(
     outcome = _filled(outcome, runtime, plan)
     notes = await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, outcome=outcome))
     outcome = outcome.filled(notes=(*outcome.notes, *notes))
+    if stores.of(runtime.root) is not None:
+        await asyncio.to_thread(sessions.keep_files, runtime.root / runtime.record.opened.id)
     await runtime.append(Closed(outcome=outcome.to_json()))
     Timings.beside(runtime.root).add(runtime.record)
     return outcome

@@ -149,7 +149,7 @@ async def _snapshot(
     if plan.context:
         facts["context"] = (await gather(view, taken.included, never=never)).to_json()
     if taken.copies:
-        await asyncio.to_thread(sessions.keep_files, folder)
+        await asyncio.to_thread(sessions.keep_files, folder, snapshot=True)
     return view
 
 

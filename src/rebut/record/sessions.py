@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -216,24 +217,49 @@ def discard(folder: Path, record: journal.Journal) -> None:
         store.delete(folder.name)
 
 
-def keep_files(folder: Path) -> None:
-    """Store the snapshot where the session's journal is. In a folder it already is there."""
-    if store := stores.of(folder.parent):
-        store.keep(folder.name, folder / SNAPSHOT)
+def keep_files(folder: Path, *, snapshot: bool = False) -> None:
+    """Store the files of a session's folder, or its snapshot, where its journal is. In a folder they already are."""
+    store = stores.of(folder.parent)
+    if store is None:
+        return
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    mine = {name: path for name, path in found.items() if name.startswith(f"{SNAPSHOT}/") == snapshot}
+    if mine:
+        store.keep(folder.name, mine)
 
 
 def snapshot(folder: Path) -> Path:
     """The folder with the snapshot of a session. From a database its files are fetched first."""
     if store := stores.of(folder.parent):
-        store.fetch(folder.name, folder / SNAPSHOT)
+        store.fetch(folder.name, folder, f"{SNAPSHOT}/")
     return folder / SNAPSHOT
 
 
 def without_copy(folder: Path, names: Iterable[str]) -> list[str]:
     """The names among these under which the snapshot of a session has no file."""
     if store := stores.of(folder.parent):
-        return store.missing(folder.name, names)
+        there = store.files(folder.name)
+        return [name for name in names if f"{SNAPSHOT}/{name}" not in there]
     return [name for name in names if not (folder / SNAPSHOT / name).exists()]
+
+
+def changed_files(folder: Path, wrote: Mapping[str, str]) -> list[str]:
+    """The files that a session wrote (path → hash) and that are gone or have another content.
+
+    Another machine may have written them. Those in the session's own folder are in the database then; of the others
+    only what is on this machine can be looked at.
+    """
+    store, out = stores.of(folder.parent), list[str]()
+    there = store.files(folder.name) if store else {}
+    for path, sha in wrote.items():
+        inside = path.partition(f"/{folder.name}/")[2]
+        try:
+            same = (there.get(inside) or hashlib.sha256(files.read(path)).hexdigest()) == sha
+        except OSError:
+            same = store is not None and not inside
+        if not same:
+            out.append(path)
+    return out
 
 
 def running(folder: Path) -> str:

@@ -7,7 +7,7 @@ journal, its lock, its snapshot and its notes are in the database.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -47,14 +47,14 @@ class Store(Protocol):
     def delete(self, id: str) -> None:
         """Delete a session that no process has; `SessionBusy` while one does."""
 
-    def keep(self, id: str, folder: Path) -> None:
-        """Store the files of a folder with the session."""
+    def keep(self, id: str, found: Mapping[str, Path]) -> None:
+        """Store files with the session, by their names in its folder."""
 
-    def fetch(self, id: str, folder: Path) -> None:
-        """Copy the files of a session into a folder, those that are not there yet."""
+    def fetch(self, id: str, folder: Path, below: str) -> None:
+        """Copy the files whose names begin with `below` into the session's folder, those that are not there yet."""
 
-    def missing(self, id: str, names: Iterable[str]) -> list[str]:
-        """The names among these under which the session has no file."""
+    def files(self, id: str) -> Mapping[str, str]:
+        """The names of the session's files, each with the SHA-256 of its content."""
 
     def leave_note(self, id: str, text: str) -> str:
         """Leave a note for the process that has the session. Returns the note's number."""

@@ -53,7 +53,9 @@ class Provider:
     api_key_env: str = ""
     model: str = ""
     family: str = ""
-    concurrency: int | None = None
+    at_once: int | None = None
+    rpm: int | None = None
+    tpm: int | None = None
     free: bool = False
     """Known to cost nothing by the call, like a server of the user's own."""
 
@@ -243,7 +245,10 @@ def _providers(
             faults[name] = ConfigError(f"{variable} (address of {name}) {wrong[0]}", wrong[1])
         elif wrong:
             raise ConfigError(f"{file}: providers.{name}.base_url {wrong[0]}", wrong[1])
-        more = {key: table[key] for key in ("api_key_env", "model", "family", "concurrency", "free") if key in table}
+        known = ("api_key_env", "model", "family", "at_once", "rpm", "tpm", "free")
+        more = {key: table[key] for key in known if key in table}
+        if "concurrency" in mine:
+            more["at_once"] = mine.get("at_once", mine["concurrency"])
         found.append(Provider(name, wire, url.rstrip("/"), **more))
     return tuple(found), faults
 

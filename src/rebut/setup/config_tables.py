@@ -24,7 +24,11 @@ class ProviderTable(StrictTable):
     api_key_env: str = Field(default="", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$|^$")
     model: str = ""
     family: str = ""
-    concurrency: int | None = Field(default=None, ge=1, le=64)
+    at_once: int | None = Field(default=None, ge=1, le=1000)
+    concurrency: int | None = Field(default=None, ge=1, le=1000)
+    """The name of `at_once` in 0.1, kept for one release."""
+    rpm: int | None = Field(default=None, ge=1)
+    tpm: int | None = Field(default=None, ge=1)
     free: bool = False
     allow_http: bool = False
 

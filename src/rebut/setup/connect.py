@@ -7,7 +7,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.backends.wrappers import AT_ONCE, Limited, Retrying, Timed
+from rebut.backends.wrappers import AT_ONCE, Capped, Limited, Retrying, Timed
+from rebut.core.caps import Caps
 from rebut.core.errors import NotAvailable, UsageError
 from rebut.core.network import is_local
 from rebut.core.types import Backend, ModelSpec
@@ -199,9 +200,12 @@ def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Con
         family=provider.family,
         key_env=provider.api_key_env,
     )
+    caps = Caps(provider.rpm, provider.tpm, provider.at_once)
     return Connection(
         Limited(
-            Timed(Retrying(made, name=provider.name), own_time=True), provider.name, provider.concurrency or AT_ONCE
+            Timed(Retrying(Capped(made, provider.name, caps), name=provider.name), own_time=True),
+            provider.name,
+            provider.at_once or AT_ONCE,
         ),
         free if provider.free else made.worst_case,
         family=provider.family or family_of(model),

@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from rebut.core.caps import on_send
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
@@ -162,6 +163,7 @@ class HttpClient:
 
         session = await self.session()
         answered = False
+        on_send.get()()
         try:
             async with session.post(
                 address.url, data=body, headers=headers, allow_redirects=False, proxy=self._proxy(address)

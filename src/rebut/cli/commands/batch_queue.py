@@ -54,7 +54,7 @@ def work_command(
 
     Start it on as many machines as you like. SIGTERM and Ctrl-C stop it: no new calls are made, those in flight finish
     within --grace, and what has not ended goes back to the queue. Exit code 0 if all calls could finish, 3 if some were
-    dropped, 2 if the database cannot be used.
+    dropped or debates had to be left to other workers, 2 if the database cannot be used.
     """
     import asyncio
 
@@ -93,7 +93,7 @@ async def _work(make: Any) -> int:
         await worker.run()
     finally:
         process.end_adopted()
-    return 3 if worker.cut_off else 0
+    return 3 if worker.cut_off or worker.unfinished else 0
 
 
 def _log_json(event: str, fields: Mapping[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from pathlib import Path
@@ -109,7 +108,7 @@ def verify_command(id: str, as_json: bool) -> int:
     """
     from rebut.cli.output import say, say_json
     from rebut.domain import session_status
-    from rebut.record import journal
+    from rebut.record import journal, sessions
     from rebut.record.record import Record
 
     folder = folder_of(id)
@@ -118,7 +117,9 @@ def verify_command(id: str, as_json: bool) -> int:
     problems = [] if found.lines else ["the journal is empty"]
     if found.torn:
         problems.append(f"{len(found.torn)} bytes of an incomplete last line, which `rebut resume` sets aside")
-    problems += [f"changed or deleted since it was written: {path}" for path in _changed(record)]
+    wrote = {path: event.sha for path, event in record.wrote.items()}
+    changed = sessions.changed_files(folder, wrote)
+    problems += [f"changed or deleted since it was written: {path}" for path in changed]
     problems += [f"missing from the snapshot: {name}" for name in _missing(record, folder)]
     shown = {
         "id": folder.name,
@@ -136,20 +137,6 @@ def verify_command(id: str, as_json: bool) -> int:
         say(f"  the last hash is {found.last_hash}")
     say("\n".join(f"  {problem}" for problem in problems) or "  ok")
     return 3 if problems else 0
-
-
-def _changed(record: Record) -> list[str]:
-    from rebut.core import files
-
-    out = []
-    for path, wrote in record.wrote.items():
-        try:
-            same = hashlib.sha256(files.read(path)).hexdigest() == wrote.sha
-        except OSError:
-            same = False
-        if not same:
-            out.append(path)
-    return out
 
 
 def _missing(record: Record, folder: Path) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -89,32 +89,34 @@ class DatabaseStore:
 
     # Files. -----------------------------------------------------------------------------------------------------------
 
-    def keep(self, id: str, folder: Path) -> None:
-        found = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
-        shas = {name: hashlib.sha256(data).digest() for name, data in found.items()}
+    def keep(self, id: str, found: Mapping[str, Path]) -> None:
+        contents = {name: path.read_bytes() for name, path in found.items()}
+        shas = {name: hashlib.sha256(data).digest() for name, data in contents.items()}
         rows = self.connection.query("select sha from rebut_blob where sha = any(%s)", list(shas.values()))
         there = {bytes(sha) for (sha,) in rows}
-        new = [(sha, found[name]) for name, sha in shas.items() if sha not in there]
-        self.connection.send("insert into rebut_blob (sha, data) values (%s, %s) on conflict do nothing", new)
+        new = [(sha, contents[name]) for name, sha in shas.items() if sha not in there]
+        if new:
+            self.connection.send("insert into rebut_blob (sha, data) values (%s, %s) on conflict do nothing", new)
         self.connection.send(
-            "insert into rebut_file (session, name, sha) values (%s, %s, %s) on conflict do nothing",
+            """insert into rebut_file (session, name, sha) values (%s, %s, %s)
+               on conflict (session, name) do update set sha = excluded.sha""",
             [(id, name, sha) for name, sha in shas.items()],
         )
 
-    def fetch(self, id: str, folder: Path) -> None:
-        rows = self.connection.query("select name from rebut_file where session = %s", id)
-        wanted = [name for (name,) in rows if not (folder / name).is_file()]
-        if wanted:
-            files.private_folder(folder)
+    def fetch(self, id: str, folder: Path, below: str) -> None:
+        wanted = [name for name in self.files(id) if name.startswith(below) and not (folder / name).is_file()]
         for n in range(0, len(wanted), FILES_AT_ONCE):
             sql = """select f.name, b.data from rebut_file f join rebut_blob b using (sha)
                       where f.session = %s and f.name = any(%s)"""
             for name, data in self.connection.query(sql, id, wanted[n : n + FILES_AT_ONCE]):
-                files.write(folder / Path(name).name, bytes(data), 0o600)
+                if ".." in Path(name).parts or Path(name).is_absolute():
+                    raise RecordError(f"{id}: the database has a file with the name {name!r}", "Nothing was written.")
+                files.private_folder((folder / name).parent)
+                files.write(folder / name, bytes(data), 0o600)
 
-    def missing(self, id: str, names: Iterable[str]) -> list[str]:
-        there = {name for (name,) in self.connection.query("select name from rebut_file where session = %s", id)}
-        return [name for name in names if name not in there]
+    def files(self, id: str) -> Mapping[str, str]:
+        rows = self.connection.query("select name, sha from rebut_file where session = %s", id)
+        return {name: bytes(sha).hex() for name, sha in rows}
 
     # Notes. -----------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,192 @@
+"""Enqueueing and working: one result per line, again only what is missing, draining, versions, health."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duels
+import psycopg
+import pytest
+from console import piped
+from crashing import repository
+
+from tests_postgres import provider
+from tests_postgres.provider import Provider
+from tests_postgres.workers import Recorded, Worker, batch, working
+
+Sql = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture
+def mine(own_home: Path, tmp_path: Path) -> Iterator[Provider]:
+    with provider.serving(tmp_path / "calls", 0.05) as one:
+        one.configure(own_home)
+        yield one
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_batch_is_enqueued_worked_on_and_collected(mine: Provider, database: str, tmp_path: Path) -> None:
+    file, out = batch(tmp_path, 8), tmp_path / "out.jsonl"
+    done = piped("batch", str(file), "--on", database, cwd=tmp_path)
+    assert done.returncode == 0 and "8 debates: 8 enqueued" in done.stdout, done.stderr
+    done = piped("batch", str(file), "--on", database, cwd=tmp_path)
+    assert "0 enqueued, 8 waiting or running" in done.stdout
+    assert not mine.calls(), "no model is called by enqueueing"
+    done = piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert done.returncode == 0 and "ended 8" in done.stderr, done.stderr
+    done = piped("batch", str(file), "--on", database, "--out", str(out), cwd=tmp_path)
+    assert done.returncode == 0 and "8 debates: 8 ended" in done.stdout, done.stderr
+    rows = rows_of(out)
+    assert sorted(row["id"] for row in rows) == [f"q{n}" for n in range(8)]
+    assert {(row["heading"], row["calls"]) for row in rows} == {("VERDICT", 5)}
+    assert len(mine.calls()) == 40
+    for row in rows[:2]:
+        assert "  ok" in piped("verify", row["session"], env={"REBUT_HOME": database}).stdout
+    file.write_text(file.read_text() + json.dumps(rows_of(file)[0] | {"id": "more", "topic": "q9: And now?"}) + "\n")
+    assert "1 enqueued, 8 ended before" in piped("batch", str(file), "--on", database, cwd=tmp_path).stdout
+
+
+def test_waiting_for_the_results_shows_them_as_they_end(mine: Provider, database: str, tmp_path: Path) -> None:
+    file, out = batch(tmp_path, 6), tmp_path / "out.jsonl"
+    with working(2, database, tmp_path):
+        done = piped("batch", str(file), "--on", database, "--out", str(out), "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) | {"ended": 6, "failed": 0, "missing": 0} == json.loads(done.stdout)
+
+
+def test_a_failed_debate_is_enqueued_again(database: str, own_home: Path, tmp_path: Path) -> None:
+    seats = duels.seats(tmp_path, {"verdict@judge": {"fail": "auth"}})
+    line = {"id": "a", "protocol": "duel", "topic": "q1: Redis?", "seats": seats}
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    file.write_text(json.dumps(line) + "\n")
+    words = ("batch", str(file), "--on", database)
+    piped(*words, cwd=tmp_path)
+    piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert "1 enqueued again" in piped(*words, cwd=tmp_path).stdout
+    duels.seats(tmp_path)
+    piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert piped(*words, "--out", str(out), cwd=tmp_path).returncode == 0
+    assert rows_of(out)[-1]["heading"] == "VERDICT"
+    recorded = Recorded(database)
+    assert len(recorded.sessions) == 1 and not recorded.asked_again_though_answered()
+
+
+# Stopping and health.
+
+
+def test_sigterm_lets_calls_in_flight_finish(database: str, own_home: Path, tmp_path: Path) -> None:
+    with provider.serving(tmp_path / "calls", 1.5) as mine:
+        mine.configure(own_home)
+        piped("batch", str(batch(tmp_path, 4)), "--on", database, cwd=tmp_path)
+        with working(1, database, tmp_path, "--grace", "20") as [worker]:
+            worker.until("took")
+            time.sleep(0.7)
+            assert json.loads(worker.status.read_text())["state"] == "working"
+            worker.signal(signal.SIGTERM)
+            assert worker.process.wait(20) == 0, worker.log.read_text()
+        assert json.loads(worker.status.read_text())["state"] == "stopped"
+        recorded = Recorded(database)
+        answered = sum(line.event.kind == "attempt" for rows in recorded.sessions.values() for line in rows)
+        assert answered == sum(recorded.asked().values()) == len(mine.calls()) == 4, "each call that began was recorded"
+        done = piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+        assert done.returncode == 0 and Recorded(database).closed == 4
+        assert len(mine.calls()) == 20, "none was made twice"
+
+
+def test_what_takes_longer_than_the_grace_is_dropped_and_done_by_another(
+    database: str, own_home: Path, tmp_path: Path
+) -> None:
+    with provider.serving(tmp_path / "calls", 4) as mine:
+        mine.configure(own_home)
+        piped("batch", str(batch(tmp_path, 2)), "--on", database, cwd=tmp_path)
+        with working(1, database, tmp_path, "--grace", "0.5") as [worker]:
+            worker.until("took")
+            time.sleep(1)
+            began = time.monotonic()
+            worker.signal(signal.SIGTERM)
+            assert worker.process.wait(20) == 3 and time.monotonic() - began < 4
+    with provider.serving(tmp_path / "more", 0.05) as mine:
+        mine.configure(own_home)
+        assert piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path).returncode == 0
+    assert Recorded(database).closed == 2
+
+
+def test_ctrl_c_while_waiting_leaves_the_workers_alone(mine: Provider, database: str, tmp_path: Path) -> None:
+    from console import REBUT
+
+    file, out = batch(tmp_path, 3), tmp_path / "out.jsonl"
+    command = [REBUT, "batch", str(file), "--on", database, "--out", str(out)]
+    waiting = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(3)
+    waiting.send_signal(signal.SIGINT)
+    said, noted = waiting.communicate(timeout=20)
+    assert waiting.returncode == 130 and "the workers go on" in noted, said + noted
+    assert piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path).returncode == 0
+    assert piped(*command[1:], cwd=tmp_path).returncode == 0 and len(rows_of(out)) == 3
+
+
+# Versions, and what a machine lacks.
+
+
+def left(worker: Worker) -> str:
+    found = worker.until("left")
+    time.sleep(0.5)
+    assert not worker.events("took")
+    assert json.loads(worker.status.read_text())["left"]
+    return str(found["why"])
+
+
+def change_opening(sql: Sql, **fields: str) -> None:
+    """As if another version had opened the sessions."""
+    for id, line in sql.execute("select session, line from rebut_event where seq = 1").fetchall():
+        changed = json.dumps(json.loads(bytes(line)) | fields).encode()
+        sql.execute("delete from rebut_event where session = %s and seq > 1", [id])
+        sql.execute("update rebut_event set line = %s where session = %s", (changed, id))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"rebut": "99.0.0"}, "it was started by rebut 99.0.0, which is later than this one"),
+        ({"protocol_version": "99"}, "its protocol duel has version 99, here it has"),
+        ({"protocol": "unheard-of"}, "its protocol unheard-of is not on this machine"),
+    ],
+)
+def test_a_session_of_a_later_version_is_left_to_another_worker(
+    mine: Provider, database: str, sql: Sql, tmp_path: Path, fields: dict[str, str], said: str
+) -> None:
+    piped("batch", str(batch(tmp_path, 1)), "--on", database, cwd=tmp_path)
+    change_opening(sql, **fields)
+    with working(1, database, tmp_path) as [worker]:
+        assert said in left(worker)
+    assert not mine.calls()
+
+
+def test_a_debate_about_a_repository_needs_its_commit(mine: Provider, database: str, tmp_path: Path) -> None:
+    work = repository(tmp_path / "work")
+    piped("batch", str(batch(tmp_path, 1)), "--on", database, cwd=work)
+    work.rename(tmp_path / "moved")
+    with working(1, database, tmp_path) as [worker]:
+        assert f"its repository {work} is not on this machine" in left(worker)
+    (tmp_path / "moved").rename(work)
+    assert "ended 1" in piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path).stderr
+
+
+@pytest.mark.parametrize("words", [("--max-usd", "1"), ("--processes", "2")])
+def test_what_holds_for_one_machine_is_refused(database: str, tmp_path: Path, words: tuple[str, str]) -> None:
+    done = piped("batch", str(batch(tmp_path, 1)), "--on", database, *words, cwd=tmp_path)
+    assert done.returncode == 2 and "on one machine" in done.stderr
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+    done = piped("batch", "work", "--on", "mysql://x")
+    assert done.returncode == 2 and "postgresql://USER@HOST:5432/NAME" in done.stderr

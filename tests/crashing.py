@@ -153,10 +153,51 @@ def calls(folder: Path) -> list[tuple[str, str, str]]:
     return [tuple(json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
 
 
+DATABASE = "REBUT_TEST_DATABASE"
+"""The variable with the address of a database: the journals of jobs are there then, and not in their folders."""
+
+
+def home(folder: Path) -> str:
+    """REBUT_HOME of a job: a folder of its own, or a schema of its own in the database."""
+    url = os.environ.get(DATABASE)
+    if not url:
+        return str(folder / "home")
+    from rebut.record.postgres import migrations
+    from rebut.record.postgres.connection import connect
+
+    name = f"job_{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+    mine = f"{url}?options=-csearch_path%3D{name}"
+    with connect(url) as connection:
+        new = connection.execute("select 1 from pg_namespace where nspname = %s", (name,)).fetchone() is None
+        connection.execute(f"create schema if not exists {name}")
+    if new:
+        with connect(mine) as connection:
+            migrations.upgrade(connection, migrations.known())
+    return mine
+
+
+def _expire_leases(place: str) -> None:
+    """As if the processes that died had been silent for the length of a lease, as they are 400 days later."""
+    from rebut.record import stores
+    from rebut.record.postgres.connection import connect
+
+    if stores.is_database(place):
+        with connect(place) as connection:
+            connection.execute("update rebut_session set lease_until = '-infinity'")
+
+
 def session(folder: Path) -> Path:
     """The one session that a job left."""
-    [one] = (folder / "home/sessions").iterdir()
+    [one] = all_sessions(folder)
     return one
+
+
+def all_sessions(folder: Path) -> list[Path]:
+    from rebut.record import sessions, stores
+
+    root = sessions.home({"HOME": str(folder), "REBUT_HOME": home(folder)})
+    store = stores.of(root)
+    return [root / id for id in store.ids("")] if store else list(root.iterdir())
 
 
 def repository(folder: Path) -> Path:
@@ -189,7 +230,15 @@ def resumed(job: Job, **changes: Any) -> Job:
 
 
 def journal(job: Job) -> bytes:
-    return (session(Path(job.folder)) / "journal.jsonl").read_bytes()
+    return journal_bytes(session(Path(job.folder)))
+
+
+def journal_bytes(folder: Path) -> bytes:
+    from rebut.record import stores
+
+    if store := stores.of(folder.parent):
+        return b"".join(line + b"\n" for line in store.lines(folder.name))
+    return (folder / "journal.jsonl").read_bytes()
 
 
 def wire(job: Job) -> list[tuple[str, str, str]]:
@@ -328,19 +377,23 @@ def _act(job: Job) -> Result:
         Path.replace = replace  # type: ignore[assignment, method-assign]
 
     def listen(line: Line) -> None:
-        if line.seq == job.die_after_event:
+        if line.seq == job.die_after_event and DATABASE not in os.environ:
             os._exit(DIED)
+
+    if DATABASE in os.environ:
+        _die_after_sync(job.die_after_event)
 
     debater = Debater(job)
     outside: dict[str, Any] = {
         "backends": dict.fromkeys(_specs(job), _far(debater) if job.far else debater),
         "listener": listen,
         "control": debater.control,
-        "env": {"HOME": job.folder, "REBUT_HOME": str(folder / "home"), "PATH": os.environ["PATH"]},
+        "env": {"HOME": job.folder, "REBUT_HOME": home(folder), "PATH": os.environ["PATH"]},
     }
     year = datetime.datetime.now().year
     try:
         if job.resume:
+            _expire_leases(home(folder))
             name = session(folder).name if job.resume == "*" else job.resume
             outcome = asyncio.run(rebut.resume(name, ask_left=job.ask_left, **outside))
         else:
@@ -352,6 +405,20 @@ def _act(job: Job) -> Result:
     except RebutError as error:
         return Result(0, error=type(error).__name__, message=error.message, hint=error.hint, year=year)
     return Result(0, outcome.to_json(), year=year)
+
+
+def _die_after_sync(number: int) -> None:
+    """An event is in a database when it is stored there, which is not at once."""
+    from rebut.record.postgres.journal import DatabaseJournal
+
+    stored = DatabaseJournal.sync
+
+    async def sync(self: DatabaseJournal) -> None:
+        await stored(self)
+        if number and len(self.record.lines) >= number:
+            os._exit(DIED)
+
+    DatabaseJournal.sync = sync  # type: ignore[method-assign]
 
 
 def _specs(job: Job) -> list[str]:

@@ -108,9 +108,17 @@ class Wire:
             one.transport.abort()
 
     def close(self) -> None:
+        async def act() -> None:
+            self._server.close()
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await asyncio.sleep(0.1)
+
         self.cut()
+        self._do(act())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(5)
+        self._loop.close()
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -100,6 +100,6 @@ def test_a_session_is_replayed_from_its_record_alone(whole: tuple[Job, Result]) 
 
     job, result = whole
     folder = Path(job.folder)
-    env = {"HOME": job.folder, "REBUT_HOME": str(folder / "home"), "PATH": ""}
+    env = {"HOME": job.folder, "REBUT_HOME": crashing.home(folder), "PATH": ""}
     again = asyncio.run(rebut.replay(crashing.session(folder).name, env=env, workspace=job.workspace))
     assert same(Result(0, again.to_json())) == same(result)

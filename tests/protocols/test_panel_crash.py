@@ -125,8 +125,7 @@ def test_a_crash_during_any_call_repeats_nothing_that_came_back(make: Make, whol
 
 
 def test_a_crash_after_any_event_changes_nothing(make: Make, whole: tuple[Job, Result]) -> None:  # C3
-    journal = crashing.session(Path(whole[0].folder)) / "journal.jsonl"
-    events = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    events = [json.loads(line) for line in crashing.journal(whole[0]).splitlines()]
     begun = next(e["seq"] for e in events if e["kind"] == "fact" and e["key"] == "keys")
     # Those where facts and files are written, each file once; the calls themselves are the other test's.
     kinds = [e for e in reversed(events) if e["seq"] >= begun and e["kind"] in ("fact", "wrote", "closed")]

@@ -28,13 +28,8 @@ ROOMS = {
     "mcp",
     "trial",
 }
-<<<<<<< HEAD
 """An eighteenth room is a decision: it has a page in docs/decisions."""
-OF_AN_EXTRA = ("rebut.record.postgres.", "rebut.batch.queue_worker")
-=======
-"""A sixteenth room is a decision: it has a page in docs/decisions."""
 OF_AN_EXTRA = ("rebut.record.postgres.", "rebut.batch.queue_worker", "rebut.batch.shared_caps")
->>>>>>> 389f6d2 (batch: a provider's caps over all workers; record: files of sessions in the database; tests with workers)
 """Modules that import a package of the extra `postgres`, which is not installed everywhere."""
 
 

@@ -31,11 +31,7 @@ from rebut.engine.plan import Environment, Plan
 from rebut.engine.protocol import Ended
 from rebut.engine.runtime import Runtime, runtime_of
 from rebut.engine.steering import Steering, as_decided, settled, steering_of
-<<<<<<< HEAD
-from rebut.record import inbox, turn
-=======
-from rebut.record import inbox, sessions, stores
->>>>>>> 389f6d2 (batch: a provider's caps over all workers; record: files of sessions in the database; tests with workers)
+from rebut.record import inbox, sessions, stores, turn
 from rebut.record.events import Closed
 from rebut.record.record import Record
 from rebut.record.timings import Timings

@@ -68,7 +68,7 @@ class Admission(Protocol):
         """The request took so many tokens less than were reserved for it."""
 
     def pause(self, provider: str, seconds: float) -> None:
-        """The provider wants no request from anybody for so long."""
+        """The provider wants no request for so long, from any debate."""
 
     def slot(self, provider: str, caps: Caps) -> AbstractAsyncContextManager[None]:
         """Around a request: one of the calls that the provider permits at once."""
@@ -90,7 +90,7 @@ class OwnAdmission:
             await asyncio.sleep(wait)
             if self._paused.get(provider, 0.0) <= time.monotonic():
                 break
-            caps, tokens = Caps(), 0  # its turn was reserved; the provider has asked everybody to wait since
+            caps, tokens = Caps(), 0  # its turn was reserved; the provider has asked all calls to wait since
         return _nothing
 
     def _reserve(self, provider: str, caps: Caps, tokens: int) -> float:

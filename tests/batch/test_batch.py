@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import crashing
 import duels
 import pytest
 from console import REBUT, at_a_terminal, piped
@@ -293,3 +294,104 @@ def test_a_terminal_shows_one_line_that_is_redrawn(workspace: Path, tmp_path: Pa
     seen = at_a_terminal("batch", file, "--out", str(tmp_path / "out.jsonl"))
     assert seen.code == 0 and "0 of 3 done, 3 running" in seen.text and "\r\x1b[K" in seen.raw
     assert "3 debates: 3 ended" in seen.text and (tmp_path / "out.jsonl.journal").exists()
+
+
+# tables, commands, status and report
+
+
+def folder(parent: Path, name: str) -> Path:
+    (parent / name).mkdir()
+    return parent / name
+
+
+def test_a_table_is_read_like_lines(workspace: Path, tmp_path: Path) -> None:
+    seats, out = duels.seats(tmp_path), tmp_path / "out.jsonl"
+    head = ["id", "protocol", "topic", *(f"seats.{role}" for role in seats), "settings.rounds", "arm"]
+    text = ",".join(head) + "\r\n"
+    for name, arm in (("7", "a"), ("q2", "b")):
+        text += ",".join([name, "duel", '"Redis, or\nnot?"', *seats.values(), "2", arm]) + "\r\n"
+    table = tmp_path / "in.csv"
+    table.write_bytes(("\ufeff" + text).encode())
+    done = piped("batch", str(table), "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    rows = {row["id"]: row for row in rows_of(out)}
+    assert set(rows) == {"7", "q2"}, "an id that looks like a number is text, as every cell of that column"
+    assert rows["q2"]["topic"] == "Redis, or not?" and rows["q2"]["arm"] == "b"
+    again = piped("batch", str(table), "--out", str(out), "--json")
+    assert json.loads(again.stdout)["ended_now"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("protocol,topic\nduel,A?\nduel,B?,extra\n", "line 3: more cells than columns"),
+        ("protocol,protocol\nduel,duel\n", "two columns 'protocol'"),
+        ('protocol,topic\nduel,"A?\n', "the table cannot be read"),
+        ("protocol,settings.rounds\nduel,nine\n", "line 2: "),
+        ("colour,protocol\nred,duel\n", "line 2: colour: "),
+    ],
+)
+def test_a_bad_table_is_named_by_its_line(workspace: Path, tmp_path: Path, text: str, said: str) -> None:
+    table = tmp_path / "in.csv"
+    table.write_text(text)
+    done = piped("batch", str(table), "--out", str(tmp_path / "out.jsonl"))
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_each_commit_that_a_command_prints_is_reviewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = crashing.repository(tmp_path / "work")
+    monkeypatch.chdir(work)
+    for n in range(2):
+        (work / f"new{n}.py").write_text("import subprocess\nsubprocess.call(input(), shell=True)\n")
+        subprocess.run(["git", "add", "-A"], check=True)
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", "x"], check=True)
+    out = tmp_path / "out.jsonl"
+    words = ["batch", "--each", "git log --oneline -2", "--with", "lint,rules", "--out", str(out)]
+    done = piped(*words)
+    assert done.returncode == 0, done.stderr
+    rows = rows_of(out)
+    printed = subprocess.run(["git", "log", "--format=%h", "-2"], capture_output=True, text=True).stdout.split()
+    assert {row["id"] for row in rows} == set(printed)
+    assert all("to fix (" in row["review"] for row in rows), "each of the two commits brings in a problem"
+    assert json.loads(piped(*words, "--json").stdout)["ended_now"] == 0
+    failed = piped("batch", "--each", "exit 3", "--out", str(out))
+    assert failed.returncode == 2 and "exit code 3" in failed.stderr
+
+
+def test_status_says_how_far_a_batch_is_while_it_runs_and_afterwards(workspace: Path, tmp_path: Path) -> None:
+    seats, out = duels.seats(tmp_path), tmp_path / "out.jsonl"
+    file = written(tmp_path / "in.jsonl", [debate(seats, f"q{n}") for n in range(3)])
+    assert piped("batch", file, "--out", str(out)).returncode == 0
+    hanging = duels.seats(folder(tmp_path, "slow"), {"r1/opening@proposer": {"hang": True}})
+    rows = [debate(seats, f"q{n}") for n in range(3)] + [debate(hanging, "slow"), debate(hanging, "slower")]
+    longer = written(tmp_path / "more.jsonl", rows)
+    running = subprocess.Popen([REBUT, "batch", longer, "--out", str(out), "--at-once", "1"], stderr=subprocess.DEVNULL)
+    try:
+        wanted = {"debates": 5, "ended": 3, "failed": 0, "begun": 1, "waiting": 1, "running": True}
+        deadline = time.monotonic() + 60
+        while (now := json.loads(piped("batch", "status", str(out), "--json").stdout)) | wanted != now:
+            assert time.monotonic() < deadline, now
+            time.sleep(0.2)
+    finally:
+        running.kill()
+        running.wait()
+    after = piped("batch", "status", str(out))
+    assert "3 of 5 ended, 1 begun, 1 waiting" in after.stdout and "not running" in after.stdout
+    assert piped("batch", "status", longer).returncode == 2
+
+
+def test_a_report_compares_arms_and_counts_failures(workspace: Path, tmp_path: Path) -> None:
+    seats, out = duels.seats(tmp_path), tmp_path / "out.jsonl"
+    other = duels.seats(folder(tmp_path, "other"), {"verdict@judge": duels.verdict(winner="proposer")})
+    broken = duels.seats(folder(tmp_path, "broken"), {"r1/opening@proposer": {"fail": "auth"}})
+    rows = [debate(seats, f"a{n}", arm="one", topic=f"question {n}") for n in range(3)]
+    rows += [debate(other, "b0", arm="two", topic="question 0"), debate(seats, "b1", arm="two", topic="question 1")]
+    rows += [debate(broken, "b2", arm="two", topic="question 2")]
+    piped("batch", written(tmp_path / "in.jsonl", rows), "--out", str(out))
+    said = json.loads(piped("batch", "report", str(out), "--json").stdout)
+    assert [(arm["arm"], arm["debates"], arm["failed"]) for arm in said["arms"]] == [("one", 3, 0), ("two", 3, 1)]
+    assert said["agreement"] == [{"first": "one", "second": "two", "questions": 2, "same": 1}]
+    assert said["failures"] == {"auth": 1}
+    shown = piped("batch", "report", str(out)).stdout
+    assert "one and two: the same in 1 of 2" in shown and "1   auth" in shown
+    assert shown.splitlines()[0] == "  6 debates: 5 conclusive, 0 not, 1 failed"

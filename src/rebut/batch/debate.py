@@ -21,9 +21,14 @@ from rebut.engine.start import start
 from rebut.record import inbox
 from rebut.record.events import Failed
 from rebut.record.record import Amount, Record, Spent
+from rebut.reports.review import headline
 
 DECISION = 2000
 """Characters of a decision in a row; the session has all of it."""
+
+
+TOPIC = 300
+"""Characters of a topic in a row."""
 
 
 class SharedAccount(Protocol):
@@ -93,6 +98,8 @@ class BatchDebate:
             tokens=spent.tokens,
             seconds=round(spent.seconds, 3),
             exit=code,
+            arm=line.fields.arm,
+            topic=cut(line.fields.topic, TOPIC),
         )
 
     def _ended(self, outcome: Outcome) -> ResultRow:
@@ -103,6 +110,7 @@ class BatchDebate:
             decision=cut(outcome.decision, DECISION),
             winner=outcome.verdict.winner if outcome.verdict else None,
             conclusive=outcome.conclusive,
+            review=headline(outcome) if outcome.review else "",
         )
 
     def _failed(self, kind: str, message: str, hint: str, code: int) -> ResultRow:

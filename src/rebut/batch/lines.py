@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +25,7 @@ LARGEST = 500_000_000
 """Bytes of a file of lines."""
 OPTIONS = ("context", "limits", "fallbacks", "models", "temperature", "seed", "allow_same_model")
 """What a line may choose beside its seats and settings."""
-LATER = ("workspace", "note")
+LATER = ("workspace", "note", "arm")
 """Fields that lines of the first version did not have: without them, a line keeps its hash."""
 
 
@@ -62,6 +65,8 @@ class LineFields(BaseModel):
     """The folder that it is about, if that is not the current one."""
     note: str = ""
     """A note of the user, which every seat gets from the first question on."""
+    arm: str = ""
+    """A name of the user for what is compared, such as a protocol with its models; reports are by arm."""
 
 
 @frozen
@@ -115,20 +120,88 @@ class BadLine:
 
 
 def read(path: Path) -> tuple[list[BatchLine], list[BadLine]]:
-    """The lines of a file. Empty lines are skipped."""
+    """The lines of a file of JSON, or the rows of a table whose name ends in .csv. Empty ones are skipped."""
     try:
         data = files.read(path, LARGEST + 1, pipes=True)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", "Give a file with one debate per line.") from None
     if len(data) > LARGEST:
         raise UsageError(f"{path} is larger than {LARGEST:,} bytes", "Split it into several files.")
+    if path.suffix.casefold() == ".csv":
+        return _checked((number, partial(_validated, row)) for number, row in rows_of_table(data))
+    numbered = ((number, raw) for number, raw in enumerate(data.split(b"\n"), 1) if raw.strip())
+    return _checked((number, partial(parsed, raw)) for number, raw in numbered)
+
+
+def rows_of_table(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a CSV table as fields of lines: `seats.proposer` is a part of `seats`; empty cells are left out."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("the table is not UTF-8", "Save it as UTF-8.") from None
+    table = csv.reader(io.StringIO(text), strict=True)
+    try:
+        head = [name.strip() for name in next(table, [])]
+        if twice := [name for name, count in Counter(head).items() if count > 1]:
+            raise UsageError(f"the table has two columns {twice[0]!r}", "Give each column a name of its own.")
+        while True:
+            began = table.line_num + 1
+            cells = next(table, None)
+            if cells is None:
+                return
+            if any(cell.strip() for cell in cells):
+                row: dict[str, Any] = {}
+                if len(cells) > len(head):
+                    row["more cells than columns"] = len(cells)
+                for name, cell in zip(head, cells, strict=False):
+                    if cell.strip():
+                        group, _, part = name.partition(".")
+                        if part:
+                            row.setdefault(group, {})[part] = _cell(cell, group)
+                        else:
+                            row[name] = _cell(cell, name)
+                yield began, row
+    except csv.Error as error:
+        raise UsageError(
+            f"the table cannot be read: {error}", "Quote cells that have commas, quotes or newlines."
+        ) from None
+
+
+WORDS = ("id", "protocol", "topic", "seats", "models", "workspace", "note", "arm", "target")
+"""Fields whose cells are text, even if they look like a number."""
+
+
+def _cell(text: str, name: str) -> Any:
+    """A cell as a value: JSON where it is a number, true, false, a list or an object; otherwise the text."""
+    if name in WORDS and not (name in ("target", "seats") and text.lstrip().startswith(("{", "["))):
+        return text.strip()
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return [text.strip()] if name == "context" else text.strip()
+
+
+def each(output: str, template: Mapping[str, Any]) -> tuple[list[BatchLine], list[BadLine]]:
+    """A debate for each line of a command's output: `{}` in the template is the first word of the line."""
+
+    def filled(value: Any, word: str) -> Any:
+        if isinstance(value, str):
+            return value.replace("{}", word)
+        if isinstance(value, Mapping):
+            return {name: filled(part, word) for name, part in value.items()}
+        return [filled(part, word) for part in value] if isinstance(value, list) else value
+
+    words = [(number, line.split()[0]) for number, line in enumerate(output.splitlines(), 1) if line.strip()]
+    return _checked((n, partial(_validated, {"id": word, **filled(template, word)})) for n, word in words)
+
+
+def _checked(found: Iterable[tuple[int, Callable[[], LineFields]]]) -> tuple[list[BatchLine], list[BadLine]]:
+    """The lines that are debates, each with its number, and the others."""
     good, bad = list[BatchLine](), list[BadLine]()
     seen, ids = Counter[str](), dict[str | int, int]()
-    for number, raw in enumerate(data.split(b"\n"), 1):
-        if not raw.strip():
-            continue
+    for number, made in found:
         try:
-            fields = parsed(raw)
+            fields = made()
         except UsageError as error:
             bad.append(BadLine(number, error.message))
             continue
@@ -149,15 +222,20 @@ def same(fields: LineFields) -> str:
 def parsed(raw: bytes) -> LineFields:
     """The fields of one line; UsageError if it is not a debate."""
     try:
-        return LineFields.model_validate(json.loads(raw.decode()))
+        return _validated(json.loads(raw.decode()))
     except UnicodeDecodeError:
         raise UsageError("it is not UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"it is not JSON: {error}") from None
+
+
+def _validated(fields: Any) -> LineFields:
+    try:
+        return LineFields.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{name}: {first['msg']}" if name else "it is not a JSON object") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"it is not JSON: {error}") from None
 
 
 async def refused(lines: Sequence[BatchLine], setup: Setup, limits: Mapping[str, float]) -> list[BadLine]:

@@ -43,9 +43,19 @@ class ResultRow:
     tokens: int = 0
     seconds: float = 0.0
     exit: int = 0
+    review: str = ""
+    """What a review comes to, such as `2 problems to fix (1 P1, 1 P2)`."""
+    arm: str = ""
+    topic: str = ""
+    """The beginning of it, so that the same question in several arms can be compared."""
+
+    @property
+    def ending(self) -> str:
+        """What the debate ended as, for counting: without the words of its own answer."""
+        return self.review or self.heading.partition(": ")[0]
 
     def to_json(self) -> dict[str, Json]:
-        without = ENDED if self.failure else FAILED
+        without = (ENDED if self.failure else FAILED) + tuple(n for n in LATER if not getattr(self, n))
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in without}
 
     @classmethod
@@ -55,6 +65,8 @@ class ResultRow:
 
 ENDED, FAILED = ("outcome", "heading", "decision", "winner", "conclusive"), ("failure", "error", "hint")
 """The fields of a row that only an outcome has, and those that only a failure has."""
+LATER = ("review", "arm", "topic")
+"""Fields that are left out where they are empty."""
 
 
 class Results:
@@ -85,7 +97,11 @@ class Results:
 
     def sessions(self) -> dict[str, str]:
         """The last session of each line, by the line's hash."""
-        return {row["line_hash"]: row["session"] for row in _rows(self.journal)}
+        return {row["line_hash"]: row["session"] for row in _rows(self.journal) if row["line_hash"]}
+
+    def note_lines(self, source: str, count: int) -> None:
+        """Record how many lines the batch has and where they are from, for `status`."""
+        _write(self._lock, {"line_hash": "", "session": "", "source": source, "lines": count})
 
     def done(self, line_hash: str) -> bool:
         """Whether a debate has ended. A failed one has not: it is resumed."""
@@ -98,6 +114,51 @@ class Results:
     def close(self) -> None:
         os.close(self._file)
         os.close(self._lock)
+
+
+@frozen
+class BatchState:
+    """What the files of a batch say about it. Nothing is written to read them."""
+
+    source: str
+    """Where its lines are from."""
+    lines: int
+    """How many it has; 0 if an earlier version ran it."""
+    rows: tuple[ResultRow, ...]
+    open: tuple[str, ...]
+    """The sessions that have begun and have no result yet."""
+    running: bool
+    """Whether a process works on it."""
+
+
+def state_of(path: Path) -> BatchState:
+    journal = path.with_name(path.name + JOURNAL)
+    if not path.exists() or not journal.exists():
+        raise UsageError(
+            f"{path} is not a result of `rebut batch`" if path.exists() else f"there is no file {path}",
+            "Give the file that --out named; its journal is beside it.",
+        )
+    rows, begun = _last(_rows(path, repaired=False)), _rows(journal, repaired=False)
+    said = [row for row in begun if not row["line_hash"]]
+    open_sessions = {row["line_hash"]: row["session"] for row in begun if row["line_hash"]}
+    return BatchState(
+        str(said[-1].get("source", "")) if said else "",
+        int(said[-1].get("lines", 0)) if said else 0,
+        tuple(rows.values()),
+        tuple(session for line_hash, session in open_sessions.items() if line_hash not in rows),
+        _locked(journal),
+    )
+
+
+def _locked(journal: Path) -> bool:
+    file = os.open(journal, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 def ended(path: Path) -> set[str]:

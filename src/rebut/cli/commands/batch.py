@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebut.cli.commands.batch_queue import ON, upgrade_command, work_command
-from rebut.cli.options import PATH, json_flag
+from rebut.cli.commands.batch_results import report_command, status_command
+from rebut.cli.options import PATH, SPEC, json_flag
 
 if TYPE_CHECKING:
     from rebut.batch.account import Account
     from rebut.batch.batch import Batch, Worker
-    from rebut.batch.lines import BadLine
+    from rebut.batch.lines import BadLine, BatchLine
 
 MOST_SHOWN = 20
 """Bad lines that an error names."""
 AT_ONCE = 20
 
 
-PARTS = {"work": work_command, "upgrade": upgrade_command}
+PARTS = {
+    "work": work_command,
+    "upgrade": upgrade_command,
+    "status": status_command,
+    "report": report_command,
+}
 """The first word of a batch's own commands. A file of that name is written ./work."""
 
 
@@ -35,7 +41,9 @@ class BatchCommand(click.Command):
 
 
 @click.command("batch", cls=BatchCommand)
-@click.argument("file", type=PATH)
+@click.argument("file", type=PATH, required=False, default="")
+@click.option("--each", metavar="COMMAND", help="A debate for each line that COMMAND prints; see below.")
+@click.option("--with", "company", type=SPEC, metavar="A,B", help="With --each: the critic and the judge.")
 @click.option("--out", type=PATH, metavar="FILE", help="Where the results go, one line per debate.")
 @ON
 @click.option("--at-once", type=click.IntRange(1, 10_000), default=AT_ONCE, metavar="N", help="Debates at once. [20]")
@@ -48,6 +56,8 @@ class BatchCommand(click.Command):
 @json_flag
 def batch_command(
     file: str,
+    each: str | None,
+    company: str | None,
     out: str | None,
     on: str | None,
     at_once: int,
@@ -57,12 +67,15 @@ def batch_command(
     as_json: bool,
     **limits: Any,
 ) -> int:
-    """Run many debates. FILE has one debate per line, as JSON:
+    """Run many debates. FILE has one debate per line, as JSON, or is a .csv table with these columns:
 
     \b
     {"id": "q1", "protocol": "duel", "topic": "Redis or Memcached?",
      "seats": {"proposer": "claude", "challenger": "codex"},
      "settings": {"rounds": 1}}
+
+    --each 'git log --format=%h v1.0..' reviews each commit. In a FILE with one line, {} is the first word of each line
+    that COMMAND prints.
 
     Every line is checked before a model is called. The same command again does only what is missing: debates that were
     interrupted or failed are resumed, and recorded answers are not asked again.
@@ -100,7 +113,13 @@ def batch_command(
         raise UsageError("`rebut batch` needs --out FILE", "Say where the results go, or enqueue with --on URL.")
     else:
         setup = Setup()
-    lines, bad = read(Path(file))
+    if not file and each is None:
+        raise UsageError("`rebut batch` needs a FILE with one debate per line", "Or give a command with --each.")
+    if company and (file or each is None):
+        raise UsageError("--with is for --each without a FILE", "Name the models in the lines of FILE, under `seats`.")
+    lines, bad = read(Path(file)) if each is None else _lines_of(each, file, company)
+    if not file:
+        file = "--each"
     before = ended(Path(out)) if out else set()  # what they need may be gone by now, and they need nothing
     if on:
         queue = Queue(on)
@@ -122,6 +141,7 @@ def batch_command(
     assert out is not None
     results = Results(Path(out))
     try:
+        results.note_lines(file if each is None else f"--each {each}", len(lines))
         batch = Batch(lines, results, at_once)
         account = Account(Limits(**given)) if given else None
         if account:
@@ -146,6 +166,33 @@ def batch_command(
     for row in _rows(shown, file):
         say(row)
     return code
+
+
+def _lines_of(command: str, file: str, company: str | None) -> tuple[list[BatchLine], list[BadLine]]:
+    """The debates of `--each`: a review of each commit that the command names, or what FILE makes of each line."""
+    import json
+    import subprocess
+    from pathlib import Path
+
+    from rebut.batch.lines import each
+    from rebut.core import files
+    from rebut.core.errors import UsageError
+
+    template: dict[str, Any] = {"protocol": "cross", "target": {"kind": "code", "scope": "commit:{}"}}
+    template["settings"] = {"rounds": 1, "skip_materialize_opposite": True}
+    if company:
+        template["seats"] = dict(zip(("critic", "judge"), company.split(","), strict=False))
+    if file:
+        try:
+            template = json.loads(files.read(Path(file), 1_000_000).decode())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{file}: {error}", "With --each, FILE has one debate as JSON, with {} in it.") from None
+        if not isinstance(template, dict):
+            raise UsageError(f"{file} is not a JSON object", "With --each, FILE has one debate as JSON.")
+    ran = subprocess.run(command, shell=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    if ran.returncode:
+        raise UsageError(f"--each: `{command}` ended with exit code {ran.returncode}", "No model was called.")
+    return each(ran.stdout.decode("utf-8", "replace"), template)
 
 
 def _named(file: str, bad: list[BadLine]) -> tuple[str, str]:
@@ -213,7 +260,7 @@ def _summed(batch: Batch, out: str, code: int) -> dict[str, Any]:
     rows = batch.rows()
     failed = [row for row in rows if row.failure]
     known = [row.usd for row in rows if row.usd is not None]
-    ends = Counter(f"failed: {row.failure}" if row.failure else row.heading for row in rows)
+    ends = Counter(f"failed: {row.failure}" if row.failure else row.ending for row in rows)
     return {
         "debates": len(batch.lines),
         "ended": len(rows) - len(failed),

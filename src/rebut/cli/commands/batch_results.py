@@ -1,0 +1,133 @@
+"""`rebut batch status` and `rebut batch report`: what the results of a batch say, while it runs and afterwards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rebut.cli.options import PATH, json_flag
+
+if TYPE_CHECKING:
+    from rebut.batch.report import ArmReport, BatchReport
+    from rebut.batch.results import BatchState
+
+
+@click.command("status")
+@click.argument("results", type=PATH)
+@json_flag
+def status_command(results: str, as_json: bool) -> int:
+    """How far a batch is. RESULTS is the file that --out named.
+
+    Works while the batch runs, and changes nothing.
+    """
+    from pathlib import Path
+
+    from rebut.batch.results import state_of
+    from rebut.cli.output import say, say_json
+
+    state = state_of(Path(results))
+    failed = sum(bool(row.failure) for row in state.rows)
+    known = [row.usd for row in state.rows if row.usd is not None]
+    shown = {
+        "source": state.source or None,
+        "debates": state.lines or None,
+        "ended": len(state.rows) - failed,
+        "failed": failed,
+        "begun": len(state.open),
+        "waiting": max(0, state.lines - len(state.rows) - len(state.open)) if state.lines else None,
+        "running": state.running,
+        "usd": sum(known) if len(known) == len(state.rows) else None,
+        "calls": sum(row.calls for row in state.rows),
+    }
+    if as_json:
+        say_json(shown)
+        return 0
+    for row in _status_rows(state, failed, results):
+        say(row)
+    return 0
+
+
+def _status_rows(state: BatchState, failed: int, results: str) -> list[str]:
+    from rebut.core.text import counted
+    from rebut.reports.terminal import money
+
+    total = f"of {state.lines} " if state.lines else ""
+    parts = [f"{len(state.rows) - failed} {total}ended"]
+    parts += [f"{failed} failed"] if failed else []
+    parts += [f"{len(state.open)} begun"] if state.open else []
+    waiting = state.lines - len(state.rows) - len(state.open)
+    parts += [f"{waiting} waiting"] if state.lines and waiting > 0 else []
+    usd = None if any(row.usd is None for row in state.rows) else sum(row.usd or 0.0 for row in state.rows)
+    rows = [f"  {', '.join(parts)}; {counted(sum(row.calls for row in state.rows), 'call')}, {money(usd)}"]
+    rows.append("  running now" if state.running else "  not running")
+    left = state.open or failed or waiting > 0
+    if left and not state.running:
+        rows.append("  The same `rebut batch` command again continues: debates that ended are not run again.")
+    rows.append(f"  report   rebut batch report {results}")
+    return rows
+
+
+@click.command("report")
+@click.argument("results", type=PATH)
+@json_flag
+def report_command(results: str, as_json: bool) -> int:
+    """What the debates of a batch came to. RESULTS is the file that --out named.
+
+    The table has a row for each arm: the `arm` of a line, else its protocol.
+    """
+    from pathlib import Path
+
+    from rebut.batch.report import report
+    from rebut.batch.results import state_of
+    from rebut.cli.output import say, say_json
+
+    state = state_of(Path(results))
+    made = report(state.rows)
+    if as_json:
+        say_json({"debates": len(state.rows), **made.to_json()})
+        return 0
+    for row in _report_rows(made, len(state.rows)):
+        say(row)
+    return 0
+
+
+def _report_rows(made: BatchReport, debates: int) -> list[str]:
+    from rebut.core.text import counted
+
+    failed, arms = sum(made.failures.values()), made.arms
+    conclusive = sum(arm.conclusive for arm in arms)
+    first = f"  {counted(debates, 'debate')}: {conclusive} conclusive, {debates - conclusive - failed} not"
+    rows = [first + (f", {failed} failed" if failed else ""), ""]
+    head = ("arm", "debates", "conclusive", "not", "failed", "calls", "tokens", "median time", "cost", "a debate")
+    rows += _table([head, *(_cells(arm) for arm in arms)])
+    for arm in arms:
+        rows += ["", f"  {arm.arm}"]
+        rows += [f"    {count:>5}   {name}" for name, count in arm.outcomes.items()]
+        rows += [f"    {count:>5}   won by {name}" for name, count in arm.winners.items()]
+    if made.agreements:
+        rows += ["", "  the same question in two arms"]
+        rows += [
+            f"    {one.first} and {one.second}: the same in {one.same} of {one.questions}" for one in made.agreements
+        ]
+    if made.failures:
+        rows += ["", "  failures", *(f"    {count:>5}   {name}" for name, count in made.failures.items())]
+    return rows
+
+
+def _cells(arm: ArmReport) -> tuple[str, ...]:
+    from rebut.domain.amounts import duration, size
+    from rebut.reports.terminal import money
+
+    each = arm.usd / arm.debates if arm.usd is not None and arm.debates else None
+    counts = (arm.debates, arm.conclusive, arm.inconclusive, arm.failed, arm.calls)
+    return (arm.arm, *map(str, counts), size(arm.tokens), duration(arm.seconds), money(arm.usd), money(each))
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    out = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        out.append(f"  {'  '.join(cells)}".rstrip())
+    return out

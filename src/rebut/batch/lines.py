@@ -128,12 +128,12 @@ def read(path: Path) -> tuple[list[BatchLine], list[BadLine]]:
     if len(data) > LARGEST:
         raise UsageError(f"{path} is larger than {LARGEST:,} bytes", "Split it into several files.")
     if path.suffix.casefold() == ".csv":
-        return _checked((number, partial(_validated, row)) for number, row in rows_of_table(data))
+        return _checked((number, partial(_validated, row)) for number, row in _rows_of_table(data))
     numbered = ((number, raw) for number, raw in enumerate(data.split(b"\n"), 1) if raw.strip())
     return _checked((number, partial(parsed, raw)) for number, raw in numbered)
 
 
-def rows_of_table(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows_of_table(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV table as fields of lines: `seats.proposer` is a part of `seats`; empty cells are left out."""
     try:
         text = data.decode("utf-8-sig")

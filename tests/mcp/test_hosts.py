@@ -91,6 +91,12 @@ def test_print_changes_nothing_and_needs_no_host(own_home: Path) -> None:
     assert done.returncode == 3 and "there is no claude on PATH" in done.stdout
 
 
+def test_ctrl_c_ends_a_server_that_was_started_by_hand(workspace: Path) -> None:
+    told = "waiting for an agent host"
+    seen = at_a_terminal("mcp", keys=lambda seen: b"\x03" if told in seen and "^C" not in seen else b"", cwd=workspace)
+    assert told in seen.text and seen.code in (-2, 130)
+
+
 def test_wrong_flags_are_refused() -> None:
     assert "only for `rebut mcp install`" in piped("mcp", "--yes").stderr
     assert "only for the server" in piped("mcp", "install", "--root", ".").stderr

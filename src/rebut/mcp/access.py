@@ -52,6 +52,8 @@ class HostWorkspace:
 
     def inside(self, path: str) -> str:
         """A path relative to the workspace's folder. Links are followed before it is compared."""
+        if "\0" in path:
+            raise UsageError(f"{path!r} is not a path")
         full = real(self.folder / path)
         if not full.is_relative_to(self.top):
             raise UsageError(f"{path} is outside of the workspace {self.top}", "Name a file in the workspace.")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 START = "from rebut.mcp.debate_process import main; main()"
 LOG = "process.log"
-"""In the session's folder: what the process printed."""
+"""In the session's folder: what the last process printed, which is nothing unless it failed."""
 PATIENCE = 50.0
 """Seconds to wait until the debate has its session: hosts give up on a call after 60."""
 DRAIN = 10.0
@@ -109,7 +109,7 @@ class StartReport:
         self._handle = -1
 
     def began(self, record: Record, folder: Path) -> None:
-        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        log = os.open(folder / LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         for stream in (1, 2):
             os.dup2(log, stream)
         os.close(log)
@@ -230,7 +230,7 @@ def _bounded(
     from rebut.setup.verbs import FIRST_LOOK
 
     made = load(verb.protocol)
-    look = verb.first_look({}, wanted, deep=verb.is_panel)
+    look = verb.first_look({}, wanted, deep=wanted is None)
     usual = {**look.limits, "usd": FIRST_LOOK["usd"]}
     chosen = {**setup.config.limits, **defaults(setup.config, made).limits}
     limits = {name: value for name, value in chosen.items() if name in Limits.__dataclass_fields__}

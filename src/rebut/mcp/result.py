@@ -22,6 +22,7 @@ from rebut.domain.ledger import Ledger, Point
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewFinding
 from rebut.domain.session_status import headline_of, ledger_of, outcome_of, progress
+from rebut.mcp.debate_process import LOG
 from rebut.record import sessions, turn
 from rebut.record.events import Answered, Asked, Failed
 from rebut.record.record import Record, seconds
@@ -32,8 +33,8 @@ from rebut.setup.citations import CheckedText
 
 LARGEST = 8000
 """Bytes of a result as compact JSON."""
-PART = 4000
-"""Bytes of a question in one result."""
+PART, SCHEMA = 3500, 2000
+"""Bytes of a question in one result, and of the schema of its answer: JSON needs more for both."""
 TEXT, ITEM = 2500, 400
 """Characters of a text, and of one item of a list, before anything has to be dropped."""
 URI = "rebut://session/"
@@ -153,7 +154,7 @@ async def result_of(folder: Path, part: int = 1) -> SessionResult:
     elif waits := turn.read(folder, record):
         found = _waiting(record, waits, part)
     else:
-        found = _stopped(record)
+        found = _stopped(record, _printed(folder))
     return found.model_copy(update={"session": record.opened.id, "cost": cost})
 
 
@@ -224,12 +225,12 @@ def _waiting(record: Record, waits: WaitingTurn, part: int) -> SessionResult:
             findings=_points(ledger_of(record)),
             next=f"Tell the user: the debate continues in a terminal, with `rebut resume {id}`. answer cannot do that.",
         )
-    parts = list(_parts(waits.question))
+    schema, text = compact(dict(waits.schema)) if waits.schema else "", waits.question
+    if len(schema.encode()) > SCHEMA:
+        text, schema = f"{text}\n\nThe JSON schema of the answer:\n\n{schema}", "at the end of the last part"
+    parts = list(_parts(text))
     at = min(max(1, part), len(parts))
-    schema = compact(dict(waits.schema)) if waits.schema else ""
     question = CallerQuestion(key=waits.key, text=parts[at - 1], part=at, parts=len(parts), answer_schema=schema)
-    if len(schema.encode()) > LARGEST - PART - 1500:
-        question.answer_schema = "The end of the question says what the answer has."
     rest = f' Read the other parts first: result with session "{id}" and part {at + 1}.' if at < len(parts) else ""
     answer = f'Call answer with session "{id}", key "{waits.key}" and your answer as text'
     return SessionResult(
@@ -252,7 +253,16 @@ def _parts(text: str) -> Iterator[str]:
     yield left.decode(errors="replace")
 
 
-def _stopped(record: Record) -> SessionResult:
+def _printed(folder: Path) -> list[str]:
+    """The last line that the process of the debate printed, if it failed."""
+    try:
+        rows = (folder / LOG).read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return []
+    return [f"its process failed: {cut(rows[-1], ITEM)}"] if rows else []
+
+
+def _stopped(record: Record, printed: list[str]) -> SessionResult:
     id, failed = record.opened.id, _failures(record)
     again = f'Call debate with resume "{id}"; recorded answers are not asked again. In a terminal: rebut resume {id}'
     if failed:
@@ -267,6 +277,7 @@ def _stopped(record: Record) -> SessionResult:
         status="stopped",
         heading=f"STOPPED BEFORE ITS END: {progress(record)}",
         findings=_points(ledger_of(record)),
+        notes=printed,
         next=again,
     )
 

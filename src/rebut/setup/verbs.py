@@ -44,11 +44,6 @@ class Verb:
     in_place: bool = False
     """Its files go to their usual place, not to the session's own folder."""
 
-    @property
-    def is_panel(self) -> bool:
-        """Whether it runs a panel, which has rounds of its own and many calls."""
-        return self.protocol == "panel"
-
     def first_look(
         self, given: Mapping[str, object], wanted: Wanted | None = None, *, quick: bool = False, deep: bool = False
     ) -> FirstLook:
@@ -61,7 +56,7 @@ class Verb:
             usual["timeout"] = max(usual["timeout"], A_PLAN)
         if given.get("intensity"):  # it sets the rounds and the time of a call
             del usual["timeout"]
-        elif not self.is_panel and given.get("rounds") is None:
+        elif self.protocol != "panel" and given.get("rounds") is None:
             values["rounds"] = 3 if deep else 1
         if quick and not given.get("effort"):
             values["effort"] = "low"

@@ -63,9 +63,12 @@ def _serve(root: Path | None) -> int:
     if sys.stdin.isatty():
         click.echo("rebut mcp: waiting for an agent host on standard input; Ctrl-C ends it", err=True)
     import asyncio
+    import signal
 
     from rebut.mcp.server import serve
 
+    # Ctrl-C ends it at once: a thread waits for standard input, and there is nothing to lose.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(serve(root))
     return 0
 

@@ -187,6 +187,21 @@ def test_an_answer_through_the_host_applies_nothing(shop: Path, own_home: Path) 
     assert (shop / "api/orders.py").read_text() == crosses.AFTER, "the working tree is as it was"
 
 
+def test_no_check_is_run_for_a_host(shop: Path, own_home: Path) -> None:  # C16
+    from console import piped
+
+    hosts.reviewers(own_home, more="[checks]\nrun = true\n")
+    found = call(shop, "review")
+    assert found["status"] == "done" and "checks" not in record(found["session"]).facts
+    critic = crosses.seats(own_home / "seats", {"r1/critique@critic": crosses.critique(crosses.raised())})["critic"]
+    words = ("review", "--critic", critic, "--judge", "caller", "--run-checks", "--json")
+    begun = json.loads(piped(*words, cwd=shop).stdout)
+    assert begun["exit"] == 4 and "checks" in record(begun["session"]).facts, begun
+    why = refusal(shop, "answer", session=begun["session"], answer=json.dumps(crosses.judgement()))
+    assert "runs checks" in why and f"rebut resume {begun['session']}" in why
+    assert "runs checks" in refusal(shop, "debate", resume=begun["session"])
+
+
 # stopping
 
 

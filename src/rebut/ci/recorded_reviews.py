@@ -143,7 +143,11 @@ def same_under_way(root: Path, plan: Plan) -> Record | None:
         if is_asked_alike(found, wanted) and (plan.target or _kinds(found.opened.topic) == topic):
             running = sessions.running(found.folder)
             record = sessions.load(found.folder)
-            if record.closed or "context" in record.facts or not (running or turn.read(found.folder, record)):
+            if (
+                record.closed
+                or not {"context", CHECKS}.isdisjoint(record.facts)
+                or not (running or turn.read(found.folder, record))
+            ):
                 continue
             target = target_of(record)
             if target is None or plan.target is None or _about(target) == _about(plan.target):

@@ -13,6 +13,7 @@ from rebut.core.errors import UnknownSession, UsageError
 from rebut.core.files import real, repository
 from rebut.core.frozen import frozen
 from rebut.core.types import ModelSpec
+from rebut.domain.checks import CHECKS
 from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.record.sessions import FoundSession
@@ -90,8 +91,13 @@ def check_models(models: Sequence[str], config: Config) -> None:
             )
 
 
-def check_seats(record: Record, config: Config) -> None:
-    """Refuse to continue a debate with models that the user's list does not permit, for example one of the terminal."""
+def check_record(record: Record, config: Config) -> None:
+    """Refuse to continue a debate of the terminal that runs checks, or has models that the user's list lacks."""
+    if CHECKS in record.facts:
+        raise UsageError(
+            f"session {record.opened.id} runs checks, which is code of models, and that is not done for a host",
+            f"The user can continue it in a terminal: rebut resume {record.opened.id}",
+        )
     for row in record.opened.seats:
         provider = ModelSpec.parse(str(row["spec"])).provider
         if not config.listed(provider):

@@ -159,10 +159,10 @@ def _obey_signals(debate: asyncio.Future[Any], control: Control) -> None:
 
 async def _resumed(setup: Setup, request: Mapping[str, Any]) -> Outcome:
     from rebut import api
-    from rebut.mcp.access import check_seats
+    from rebut.mcp.access import check_record
 
     there, _, record = setup.for_session(request["session"])
-    check_seats(record, there.config)
+    check_record(record, there.config)
     return await api.resume(request["session"], setup=setup)
 
 
@@ -178,7 +178,7 @@ async def _begun(setup: Setup, request: Mapping[str, Any]) -> Outcome | str:
 
     check_models(request["models"], setup.config)
     verb, wanted = await _meant(setup, request)
-    named: dict[str, Any] = {"context": request.get("context", ())}
+    named: dict[str, Any] = {"context": request.get("context", ()), "run_checks": False}  # whatever the config says
     if wanted is not None:
         named["target"], named["redaction"] = await setup.resolve(wanted)
         named["skip_materialize_opposite"] = True  # nothing is applied, so no patch is written

@@ -14,6 +14,7 @@ from typing import Any
 from rebut.batch.account import Account
 from rebut.batch.batch import DRAINING
 from rebut.batch.lines import BatchLine
+from rebut.batch.process_caps import CapsForChildren
 from rebut.batch.results import ResultRow, Results
 from rebut.batch.worker_process import LONGEST
 from rebut.core.errors import RebutError
@@ -59,6 +60,7 @@ class Processes:
         self._deaths = Counter[str]()
         self._answers: set[asyncio.Task[None]] = set()
         self._starting = asyncio.Lock()
+        self._caps = CapsForChildren()
 
     async def hold(self, line: BatchLine, session: str) -> ResultRow | None:
         while True:
@@ -117,6 +119,7 @@ class Processes:
                 self._take(child, json.loads(raw))
         if child in self._children:
             self._children.remove(child)
+        self._caps.lose(child)
         if self._account:
             self._account.lose_calls(child.in_flight)
         for done in child.debates.values():
@@ -132,6 +135,13 @@ class Processes:
                 done.set_exception(RebutError(f"a process of the batch failed: {message['defect']}"))
             else:
                 done.set_result(ResultRow.from_json(message["row"]) if message["row"] else None)
+            return
+        if "caps" in message:
+            self._caps.take(child, child.send, message)
+            if message["caps"] == "pause":
+                for other in self._children:
+                    if other is not child:
+                        other.send({"pause": message["provider"], "seconds": message["seconds"]})
             return
         assert self._account is not None
         line_hash, amount = message["line_hash"], Amount(*message["amount"])

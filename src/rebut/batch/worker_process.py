@@ -19,7 +19,8 @@ from typing import Any
 from rebut.api import Setup
 from rebut.batch.debate import BatchDebate
 from rebut.batch.lines import BatchLine, LineFields
-from rebut.core import process
+from rebut.batch.process_caps import CapsOfParent
+from rebut.core import caps, process
 from rebut.record.record import Amount
 
 LONGEST = 64_000_000
@@ -43,6 +44,8 @@ class WorkerProcess:
         self._setup = Setup()
         self._running: dict[asyncio.Task[None], BatchDebate] = {}
         self._account = RemoteAccount(self.send)
+        self._caps = CapsOfParent(self.send)
+        caps.share(self._caps)
         self._draining = False
 
     def send(self, message: Mapping[str, Any]) -> None:
@@ -68,6 +71,10 @@ class WorkerProcess:
             self._draining = True
             for debate in self._running.values():
                 debate.control.drain()
+        elif "caps" in message:
+            self._caps.answered(message["caps"], message["value"])
+        elif "pause" in message:
+            self._caps.paused(message["pause"], message["seconds"])
         elif "permitted" in message:
             self._account.answered(message["number"], message["permitted"])
         else:

@@ -85,7 +85,7 @@ class OwnAdmission:
     async def turn(
         self, provider: str, caps: Caps, tokens: int, on_wait: Callable[[float], None]
     ) -> Callable[[], None]:
-        while wait := self._reserve(provider, caps, tokens):
+        while wait := self.reserve(provider, caps, tokens):
             on_wait(wait)
             await asyncio.sleep(wait)
             if self._paused.get(provider, 0.0) <= time.monotonic():
@@ -93,7 +93,8 @@ class OwnAdmission:
             caps, tokens = Caps(), 0  # its turn was reserved; the provider has asked all calls to wait since
         return _nothing
 
-    def _reserve(self, provider: str, caps: Caps, tokens: int) -> float:
+    def reserve(self, provider: str, caps: Caps, tokens: int) -> float:
+        """Reserve the next turn. Returns the seconds until then."""
         now = time.monotonic()
         request, token = self._next.get(provider, (0.0, 0.0))
         at = max(now, request, token, self._paused.get(provider, 0.0))

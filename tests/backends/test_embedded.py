@@ -477,7 +477,7 @@ def test_a_whole_duel_on_one_file_comes_to_a_verdict(workspace: Path, file: Path
     outcome = asyncio.run(
         rebut.start("duel", "Sessions in Redis?", proposer="one", challenger="two", backends=backends, rounds=3)
     )
-    assert outcome.kind == "verdict" and outcome.verdict is not None
+    assert outcome.kind == "verdict" and bool(outcome.verdict)
     assert outcome.heading.endswith(" SEATS SAW ONLY PART OF IT"), "their window cut the prompts"
 
 
@@ -499,7 +499,7 @@ def test_the_real_model_argues_a_duel_to_its_verdict(workspace: Path, monkeypatc
             "duel", "Should user sessions live in Redis?", proposer="local", challenger=f"gguf:{REAL}", rounds=1
         )
     )
-    assert outcome.kind == "verdict" and outcome.verdict is not None
+    assert outcome.kind == "verdict" and bool(outcome.verdict)
     assert outcome.verdict.winner in ("proposer", "challenger")
     assert any("shows the machinery, not wisdom" in note for note in outcome.notes)
 

@@ -224,9 +224,9 @@ def test_a_duel_without_money_for_its_judge_ends_without_a_winner_and_names_the_
 ) -> None:
     # C4, C6
     outcome = rebut.run("duel", "Redis?", limits={"tokens": 16_000 + 2 * 15_000}, rounds=1, **duels.seats(tmp_path))
-    assert outcome.verdict is not None, "what was set aside for the judge is enough for it"
+    assert outcome.verdict, "what was set aside for the judge is enough for it"
     poor = rebut.run("duel", "Redis?", limits={"calls": 2}, rounds=2, **duels.seats(tmp_path))
-    assert poor.heading == "UNCONTESTED" and poor.verdict is None and poor.exit_code == 3
+    assert poor.heading == "UNCONTESTED" and not poor.verdict and poor.exit_code == 3
     assert "limit of 2 calls" in poor.stopped
 
 

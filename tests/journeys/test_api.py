@@ -21,7 +21,7 @@ def test_a_duel_from_plain_code(tmp_path: Path, workspace: Path) -> None:
     # C13
     outcome = rebut.run("duel", "Redis or cookies?", rounds=2, **duels.seats(tmp_path))
     assert isinstance(outcome, rebut.Outcome)
-    assert outcome.verdict is not None
+    assert outcome.verdict
     assert outcome.verdict.winner == "challenger"
     assert outcome.verdict.recommendation == outcome.decision == "Sign cookies, and drop the store."
     assert (outcome.heading, outcome.conclusive, outcome.exit_code) == ("VERDICT", True, 0)

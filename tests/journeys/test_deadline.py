@@ -269,5 +269,5 @@ def test_what_was_decided_before_the_deadline_is_told_though_something_after_it_
 
     outcome = stage.play(act)
     assert isinstance(outcome, Outcome)
-    assert (outcome.heading, outcome.exit_code, outcome.verdict is not None) == ("VERDICT", 5, True)
+    assert (outcome.heading, outcome.exit_code, bool(outcome.verdict)) == ("VERDICT", 5, True)
     assert any("may not be done" in note for note in outcome.notes)

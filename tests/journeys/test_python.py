@@ -114,7 +114,7 @@ def test_a_question_has_the_models_limits_and_rounds_of_the_command(tmp_path: Pa
     assert setting(newest()) == of_command and newest().opened.id == outcome.session != told["session"]
     assert (outcome.heading, outcome.decision) == (told["heading"], told["decision"])
     if pace != "deep":
-        assert outcome.answers is not None and outcome.verdict is not None and outcome.verdict.winner
+        assert outcome.answers is not None and outcome.verdict.winner
 
 
 def test_a_change_and_a_plan_are_reviewed_as_by_the_command(tmp_path: Path, shop: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_debate_is_told_event_by_event_from_its_session_to_its_outcome(tmp_pat
     first, last = events[0], events[-1]
     assert isinstance(first, rebut.DebateStarted) and isinstance(last, rebut.DebateEnded)
     assert first.session == last.outcome.session and first.seats == seats
-    assert last.outcome.verdict is not None and last.outcome.verdict.winner == "challenger"
+    assert last.outcome.verdict.winner == "challenger"
     asked = [e.key for e in events if isinstance(e, rebut.SeatAsked)]
     answered = [e.key for e in events if isinstance(e, rebut.SeatAnswered)]
     assert asked == answered and len(asked) == last.outcome.spent.calls == 5
@@ -300,3 +300,27 @@ def test_an_error_of_the_debate_is_raised_after_its_events(tmp_path: Path, works
         asyncio.run(read())
     assert any(isinstance(e, rebut.SeatFailed) and e.seat == "judge" and e.reopened for e in seen)
     assert not any(isinstance(e, rebut.DebateEnded) for e in seen)
+
+
+def test_a_verdict_needs_no_guard_and_is_false_where_there_is_none(tmp_path: Path) -> None:
+    """`outcome.verdict.winner` is a text in any case, for type checkers and at run time."""
+    from rebut.domain.outcome import Outcome, Verdict
+
+    none = Outcome("uncontested", "UNCONTESTED")
+    assert none.verdict.winner == "" and not none.verdict
+    assert none.to_json()["verdict"] is None and Outcome.from_json(none.to_json()) == none
+    some = Outcome("verdict", "VERDICT", verdict=Verdict("proposer", "It cites.", "Use it."))
+    assert some.verdict and Outcome.from_json(some.to_json()).verdict == some.verdict
+    code = tmp_path / "user.py"
+    code.write_text(
+        "import rebut\n\n\n"
+        "def winner(question: str) -> str:\n"
+        '    outcome = rebut.run("duel", question, proposer="openai:a", challenger="openai:b")\n'
+        "    return outcome.verdict.winner\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(code)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout

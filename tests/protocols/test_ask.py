@@ -67,7 +67,7 @@ def test_the_same_choice_twice_is_called_agreement_and_no_debate_is_paid_for(tmp
     # C6
     outcome = ask(tmp_path, said(same=True))
     assert (outcome.kind, outcome.heading, outcome.exit_code) == ("uncontested", "BOTH AGREE: Keep Redis", 0)
-    assert "consensus" not in outcome.heading.lower() and outcome.verdict is None
+    assert "consensus" not in outcome.heading.lower() and not outcome.verdict
     assert outcome.decision == "Keep Redis." and outcome.spent.calls == 3
     assert outcome.final.count("Use Redis for user sessions.") == 2, "both answers with their reasons"
     worth = outcome.worth
@@ -186,7 +186,7 @@ def test_two_challenges_that_fail_leave_two_answers_and_no_verdict(tmp_path: Pat
     failed = {f"r1/challenge@{role}": {"fail": "auth", "message": "no"} for role in ("proposer", "challenger")}
     outcome = ask(tmp_path, said(same=False, **failed))
     assert (outcome.heading, outcome.exit_code) == ("NO VERDICT, THE ANSWERS DIFFER", 3)
-    assert not outcome.decision and outcome.verdict is None
+    assert not outcome.decision and not outcome.verdict
 
 
 def test_further_rounds_are_held_for_both_and_a_later_one_counts_if_it_is_whole(

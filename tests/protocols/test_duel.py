@@ -533,7 +533,7 @@ def test_an_unchallenged_position_is_shown_with_a_warning_and_no_verdict(tmp_pat
     assert (outcome.kind, outcome.heading) == ("uncontested", "UNCONTESTED")  # D7 C6
     assert outcome.final.startswith("[WARN] ") and "challenger never answered" in outcome.final
     assert "Use Redis for user sessions." in outcome.final
-    assert outcome.verdict is None and not outcome.conclusive and outcome.exit_code == 3
+    assert not outcome.verdict and not outcome.conclusive and outcome.exit_code == 3
     assert kind in outcome.stopped
     assert "verdict@judge" not in record_of(outcome).calls
     assert outcome.spent.usd == 0.0, "what costs nothing costs nothing when it fails, either"
@@ -586,7 +586,7 @@ def test_when_the_verdict_cannot_be_afforded_the_outcome_has_no_winner(tmp_path:
     # Nobody could foresee that the challenger would say so much more than it may.
     said = {"r1/challenge@challenger": duels.challenge(alternatives=[long])}
     outcome = duel(tmp_path, said, rounds=1, limits={"tokens": 27_000}, state_dir=str(tmp_path / "s"))
-    assert (outcome.kind, outcome.heading, outcome.verdict) == ("no verdict", "NO VERDICT", None)  # D7 C4
+    assert (outcome.kind, outcome.heading, bool(outcome.verdict)) == ("no verdict", "NO VERDICT", False)  # D7 C4
     assert "27,000 tokens" in outcome.stopped and outcome.exit_code == 3
     assert "### Verdict\n\nNone: the limit of 27,000 tokens" in outcome.final
     assert "D1 (challenger, round 1; P1" in outcome.final

@@ -93,7 +93,7 @@ def test_a_judge_that_takes_the_first_side_decides_nothing_when_asked_in_both_or
 ) -> None:
     outcome = debate(choosing(first_read), both_orders=True)
     assert outcome.heading == "NO VERDICT, THE VERDICT CHANGES WITH THE ORDER OF THE SIDES"
-    assert (outcome.exit_code, outcome.conclusive, outcome.verdict) == (3, False, None)
+    assert (outcome.exit_code, outcome.conclusive, bool(outcome.verdict)) == (3, False, False)
     [vote] = outcome.votes
     assert (vote.winner, vote.flipped) == ("", "first") and vote.other_order
     shown = terminal.ending(outcome, width=100)
@@ -158,7 +158,7 @@ def test_a_judge_that_fails_has_no_vote_and_the_others_may_still_be_a_majority(w
     assert agreed.verdict and agreed.verdict.winner == "proposer"
     assert any(label == "no vote" and "judge.2" in text for label, text in agreed.rows)
     split = duel(choosing(lambda r: "proposer", "a"), silent, choosing(lambda r: "challenger", "c"))
-    assert split.verdict is None and split.heading.startswith("NO VERDICT, NO MAJORITY")
+    assert not split.verdict and split.heading.startswith("NO VERDICT, NO MAJORITY")
 
 
 def test_the_same_answer_is_a_majority_of_comparisons(workspace: Path) -> None:

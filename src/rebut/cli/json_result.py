@@ -78,8 +78,9 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
         "basis": text("basis", outcome.basis),
         "stopped": text("stopped", outcome.stopped),
         "session": outcome.session or None,
-        "verdict": verdict
-        and {
+        "verdict": None
+        if not verdict
+        else {
             "winner": verdict.winner,
             "reasoning": text("reasoning", verdict.reasoning),
             "recommendation": text("recommendation", verdict.recommendation),

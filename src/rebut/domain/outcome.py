@@ -82,10 +82,18 @@ class Verdict:
     dissent: tuple[Vote, ...] = ()
     """The votes that are not for the winner."""
 
+    def __bool__(self) -> bool:
+        """Whether a side was picked."""
+        return bool(self.winner)
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Verdict:
         votes, dissent = (tuple(remade(Vote, row) for row in data.get(name, ())) for name in ("votes", "dissent"))
         return remade(cls, data, votes=votes, dissent=dissent)
+
+
+NO_VERDICT = Verdict("", "", "")
+"""No side was picked: `outcome.verdict.winner` is empty, and `if outcome.verdict` does not hold."""
 
 
 @frozen
@@ -139,7 +147,8 @@ class Outcome:
     heading: str
     decision: str = ""
     """What to do, in a sentence or two."""
-    verdict: Verdict | None = None
+    verdict: Verdict = NO_VERDICT
+    """The side that was picked. If none was, it is false in a condition and its fields are empty."""
     conclusive: bool = True
     """Whether it may count as decided. `settled` derives it from the doubts; False stays False."""
     complete: bool = True
@@ -241,7 +250,8 @@ class Outcome:
 
     def to_json(self) -> dict[str, Json]:
         worth = self.worth.to_json() if self.worth else None
-        made = {"ledger": ledgers.ledger_to_json(self.ledger), "worth": worth}
+        verdict = as_row(self.verdict) if self.verdict else None
+        made = {"ledger": ledgers.ledger_to_json(self.ledger), "worth": worth, "verdict": verdict}
         return {name: made[name] if name in made else as_row(getattr(self, name)) for name in ORDER}
 
     @classmethod
@@ -251,7 +261,7 @@ class Outcome:
             cls,
             {**_UNRECORDED.get(str(data.get("kind")), {}), **data},
             decision_notes=DecisionNotes.from_json(notes) if notes else None,
-            verdict=Verdict.from_json(data["verdict"]) if data.get("verdict") else None,
+            verdict=Verdict.from_json(data["verdict"]) if data.get("verdict") else NO_VERDICT,
             ledger=ledgers.ledger_from_json(data.get("ledger", {})),
             seats=tuple(remade(Seated, row) for row in data.get("seats", ())),
             spent=remade(Spent, data.get("spent", {})),

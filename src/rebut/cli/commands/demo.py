@@ -82,7 +82,7 @@ def _result_again(outcome: Outcome) -> list[str]:
     from rebut.core.text import wrapped
 
     verdict, ledger = outcome.verdict, outcome.ledger
-    if verdict is None:
+    if not verdict:
         return []
     absent = [(claim.id, cited) for claim in ledger.claims for cited in claim.evidence if cited.mark == "absent"]
     false = [f"{id} cites {cited.place}, but {cited.note}" for id, cited in absent]

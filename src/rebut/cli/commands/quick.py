@@ -159,7 +159,7 @@ def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) ->
     named["author"] = named["author"][0] if named["author"] else None
     named["skip_materialize_opposite"] = True
     if chosen:
-        if "target" not in chosen and not {*chosen} & {"scope", "base", "commit", "uncommitted"}:
+        if "target" not in chosen and not {*chosen} & {"scope", "base", "commit", "uncommitted", "staged"}:
             named["target"] = "proposal"
         return _go(verbs.plan(who), "", named, wanted_by("", named))
     for name in CHOOSE:

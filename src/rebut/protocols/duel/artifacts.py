@@ -47,7 +47,7 @@ def status(ended: Ended) -> str:
     outcome = ended.outcome
     if outcome is not None and outcome.kind == "uncontested":
         return "uncontested"
-    if outcome is None or outcome.verdict is None:
+    if outcome is None or not outcome.verdict:
         return "aborted"
     return "completed" if outcome.conclusive else "incomplete"
 
@@ -90,7 +90,7 @@ def _tool_of(turn: Iterable[Call], seated: ModelSpec) -> str:
 
 def _verdict(ended: Ended, seats: dict[str, ModelSpec]) -> dict[str, Json] | None:
     outcome = ended.outcome
-    if outcome is None or outcome.verdict is None:
+    if outcome is None or not outcome.verdict:
         return None
     decision = outcome.data["decision"]
     assert isinstance(decision, dict)

@@ -46,7 +46,7 @@ def test_without_any_model_every_way_to_get_one_is_named(tmp_path: Path) -> None
 
 def test_without_a_terminal_the_help_fits_what_is_here(tmp_path: Path) -> None:
     for env, helps in (
-        ({}, "Set OPENAI_API_KEY or ANTHROPIC_API_KEY"),
+        ({}, "Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY"),
         ({"OPENAI_API_KEY": "sk-abcdefgh"}, '[egress] allow = ["openai"]'),
     ):
         done = piped("ask", "Redis?", env=env, cwd=tmp_path)

@@ -125,7 +125,7 @@ def test_every_block_of_python_passes_mypy_strict(tmp_path: Path) -> None:
     assert f"in {len(PASTED)} source files" in done.stdout
     (tmp_path / "wrong.py").write_text(
         "import rebut\n\n"
-        'print(rebut.ask("Redis?").verdict.winner)\n'  # there may be none
+        'print(rebut.ask("Redis?").verdict.loser)\n'
         'print(rebut.check("a.py:1").citation, rebut.review().heading + 1)\n'
         'good: str = rebut.plan("PLAN.md").decision\n'
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _LINES = {
+    "chatgpt": "openai",
     "claude": "anthropic",
     "codestral": "mistralai",
     "command": "cohere",
@@ -23,6 +24,7 @@ _LINES = {
     "mistral": "mistralai",
     "mixtral": "mistralai",
     "nemotron": "nvidia",
+    "o": "openai",  # o3, o4-mini
     "phi": "microsoft",
     "qwen": "qwen",
     "qwq": "qwen",

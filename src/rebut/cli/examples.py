@@ -55,6 +55,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("trial --arms lint", "static analysers alone: no model, no key"),
         ("trial scorecard", "what is on record about each model"),
     ),
+    "comment": (
+        ("comment last", "the last review of this folder, as Markdown"),
+        ("comment rebut.sarif --repository me/shop --previous old.md", "with links, and what was fixed since"),
+    ),
+    "init": (("init", "find what is here, or set up a key; then a first debate"),),
     "list": (("list", "the sessions of this folder"), ("list --all --json", "all sessions, as JSON")),
     "show": (
         ("show last", "the newest session of this folder"),

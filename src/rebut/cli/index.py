@@ -19,7 +19,7 @@ MODELS, OTHER, DEVELOPERS = "Models", "No model needed", "For agents and develop
 FIRST = {
     "Start": ("demo", "check", "ask", "review", "plan"),
     "Sessions": ("list", "show", "view", "resume", "export"),
-    "Models": ("doctor", "models"),
+    "Models": ("init", "doctor"),
 }
 """The commands of `rebut --help`, which a newcomer needs; `rebut help all` lists all of them."""
 
@@ -50,6 +50,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "apply": CommandEntry("apply", "Apply the patch of a review, or the fixes of single findings.", SESSIONS),
     "dismiss": CommandEntry("gate", "Hide a finding until the lines it cites change.", SESSIONS),
     "delete": CommandEntry("sessions", "Delete sessions permanently.", SESSIONS),
+    "init": CommandEntry("init", "Find your models or set up a key, then have a first debate.", MODELS),
     "providers": CommandEntry("models", "List the model providers, and which of them are available.", MODELS),
     "doctor": CommandEntry("doctor", "Test the available models: installed, logged in, answering.", MODELS),
     "models": CommandEntry("models", "Download a model that runs inside rebut, without a key.", MODELS),

@@ -36,8 +36,10 @@ TOOL_SECONDS = 30.0
 SERVER_SECONDS = 0.5
 RECOMMENDED = weights.RECOMMENDED
 GET_ONE = (
-    "Set OPENAI_API_KEY or ANTHROPIC_API_KEY, log in to claude or codex, start Ollama, or run "
-    f"`rebut models get {RECOMMENDED}` (1.1 GB, no key). All ways: `rebut providers`."
+    "Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, log in to claude, codex, gemini, "
+    f"qwen, opencode or copilot, start Ollama, or run `rebut models get {RECOMMENDED}` (1.1 GB, no key); "
+    "`rebut init` helps, `rebut providers` lists all ways. "
+    "Without a model: `rebut demo`, `rebut check FILE`, `rebut review --with lint,rules`."
 )
 LOGGED_OUT = "not logged in, as far as can be seen without a call"
 PERHAPS_OUT = "probably not logged in: where it stores its login on this system is a guess"

@@ -23,7 +23,7 @@ from rebut.engine.runtime import Control
 from rebut.record import sessions
 from rebut.record.events import Line
 from rebut.record.record import Record
-from rebut.setup import config as configs
+from rebut.setup import config as configs, saved_keys
 from rebut.setup.config_files import REPO_FILE
 from rebut.setup.connect import PROGRAMS, PROGRAMS_DO, Custom, connector
 from rebut.setup.defaults import bounds_of, defaults, within
@@ -78,12 +78,12 @@ class Setup:
         rehearsal: bool = False,
     ) -> None:
         self._on_look = on_look  # looking for models may take seconds, so the screen says that it happens
-        self.env = dict(os.environ if env is None else env)
+        self.env = {**saved_keys.load(os.environ), **os.environ} if env is None else dict(env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
         self.config = config or configs.load(workspace=repository(self.workspace), env=self.env)
         self.rehearsal = rehearsal  # a dry run: no model is called, so neither keys nor a terminal are needed
         self.connect = connector(self.config, self.env, self.workspace, backends, rehearsal=rehearsal)
-        self._backends, self._config = backends, config
+        self._backends, self._config, self._custom = backends, config, frozenset(backends or ())
         self._resolved: tuple[Target, bytes] | None = None
         self.environment = Environment(
             connect=self.connect,
@@ -224,7 +224,9 @@ class Setup:
         usual: Mapping[str, tuple[ModelSpec, ...]],
     ) -> Seats:
         config = replace(self.config, seats={**self.config.seats, **usual}) if usual else self.config
-        assignment = SeatAssignment(protocol, config, self.connect, attended=self._attended, find=self._find)
+        assignment = SeatAssignment(
+            protocol, config, self.connect, attended=self._attended, find=self._find, custom=self._custom, env=self.env
+        )
         seats = assignment.assign(
             given,
             effort=effort,
@@ -318,7 +320,7 @@ class Setup:
         named = {s: more for s, more in named.items() if s not in made.stand_ins or more != [models[made.stand_ins[s]]]}
         named = {seat: more for seat, more in named.items() if seat in specs or seat not in gone}
         allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(record, before, made)
-        assignment = SeatAssignment(made, self.config, self.connect)
+        assignment = SeatAssignment(made, self.config, self.connect, custom=self._custom, env=self.env)
         seats = assignment.fill(specs, fallbacks=named, allow_same_model=allow_same_model)
         kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
         if isinstance(values.get("rounds"), int):

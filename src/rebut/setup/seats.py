@@ -52,8 +52,11 @@ class SeatAssignment:
         *,
         attended: bool | Callable[[], bool] = True,
         find: Find | None = None,
+        custom: Collection[str] = (),
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self._protocol, self._config, self._connect = protocol, config, connect
+        self._custom, self._env = custom, env or {}
         self._is_attended, self._find = attended, find
         self._judge = protocol.judge
 
@@ -119,7 +122,8 @@ class SeatAssignment:
         self, named: Mapping[str, ModelSpec], *, fallbacks: Given | None = None, allow_same_model: bool = False
     ) -> Seats:
         """Seats with the given models. Adds the default judge, and notes on how independent the models are."""
-        protocol, specs, notes = self._protocol, dict(named), list[str]()
+        protocol, notes = self._protocol, list[str]()
+        specs = {seat: self._resolved(spec) for seat, spec in named.items()}
         parties = {s: spec for s, spec in specs.items() if not self._judges(s) and protocol.seats.get(s) != 0}
         self._must_differ(parties, allow_same_model, notes)
         named_judges = [seat for seat in specs if self._judges(seat)]
@@ -164,7 +168,7 @@ class SeatAssignment:
     def _named(self, role: str, given: Given) -> list[ModelSpec]:
         """The models that the user or the config names for a role."""
         if texts := given.get(role):
-            return [ModelSpec.parse(text) for text in ([texts] if isinstance(texts, str) else texts)]
+            return [self._read(text) for text in ([texts] if isinstance(texts, str) else texts)]
         specs = self._configured(role)
         judged = self._judge and (given.get(self._judge) or self._configured(self._judge))
         if not specs and judged and role in self._protocol.silent:
@@ -174,9 +178,18 @@ class SeatAssignment:
                 self._must_be_listed(role, spec.provider)
         return specs
 
+    def _read(self, text: str) -> ModelSpec:
+        return self._resolved(ModelSpec.parse(text))
+
+    def _resolved(self, spec: ModelSpec) -> ModelSpec:
+        """The spec with its provider, if the user named a model alone."""
+        from rebut.setup.model_names import resolved
+
+        return resolved(spec, self._config, self._custom, self._env)
+
     def _configured(self, role: str) -> list[ModelSpec]:
         """The config's models for a role. A list of another length than the role's seats is for another protocol."""
-        specs, count = list(self._config.seats.get(role, ())), self._protocol.seats[role]
+        specs, count = [*map(self._resolved, self._config.seats.get(role, ()))], self._protocol.seats[role]
         return specs if count == MANY or len(specs) == max(1, count) else []
 
     def _must_be_listed(self, role: str, provider: str) -> None:
@@ -401,7 +414,7 @@ class SeatAssignment:
     ) -> dict[str, tuple[ModelSpec, ...]]:
         """The fallbacks that the user named, and the models of stand-in roles."""
         out = {
-            seat: tuple(ModelSpec.parse(text) for text in ([more] if isinstance(more, str) else more))
+            seat: tuple(self._read(text) for text in ([more] if isinstance(more, str) else more))
             for seat, more in given.items()
         }
         stand_ins = {seat: specs[other] for seat, other in self._protocol.stand_ins.items() if other in specs}

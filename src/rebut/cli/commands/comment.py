@@ -17,7 +17,7 @@ from rebut.cli.commands.show import folder_of
 @click.option("--site", metavar="URL", default="https://github.com", show_default=True, help="Where the repository is.")
 @click.option(
     "--previous",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     help="The earlier comment, to say what was fixed since.",
 )
 def comment_command(what: str, repository: str, commit: str, site: str, previous: Path | None) -> int:
@@ -28,23 +28,28 @@ def comment_command(what: str, repository: str, commit: str, site: str, previous
     """
     from rebut.ci.comment import body, read_report
     from rebut.cli.output import say
-    from rebut.core.errors import UsageError
 
     if not site.startswith(("https://", "http://")) or any(c in site for c in " \n\t()<>[]\"'"):
         raise click.UsageError(f"--site {site!r} is not an address")
     file = Path(what)
     if file.suffix in (".sarif", ".json") or file.is_file():
-        try:
-            text = file.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{what} cannot be read: {error}") from error
+        text = _read(file)
     else:
         text = json.dumps(_of_session(what))
-    old = previous.read_text("utf-8", errors="replace") if previous else ""
+    old = _read(previous) if previous else ""
     made = body(read_report(text, what), site=site, repository=repository, commit=commit, previous=old)
     if made:
         say(made.rstrip("\n"))
     return 0
+
+
+def _read(file: Path) -> str:
+    from rebut.core.errors import UsageError
+
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
 
 
 def _of_session(id: str) -> object:

@@ -41,15 +41,16 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     from rebut.setup import doctor
     from rebut.setup.connect import in_folder
     from rebut.setup.discover import look, look_at_analysers
+    from rebut.setup.model_names import resolved
 
     if not 1 <= timeout <= 3600:
         raise click.UsageError(f"--timeout must be 1 to 3,600, got {timeout:g}")
     if offline and deep:
         raise click.UsageError("give --deep or --offline, not both")
-    wanted = [ModelSpec.parse(text) for text in specs]
+    setup = Setup()
+    wanted = [resolved(ModelSpec.parse(text), setup.config, (), setup.env) for text in specs]
     # lint and rules are programs: they have no login and answer no prompt.
     named = [spec for spec in wanted if spec.provider not in ("lint", "rules")]
-    setup = Setup()
 
     missing: list[FoundModel] = []
 

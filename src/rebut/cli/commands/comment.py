@@ -32,10 +32,8 @@ def comment_command(what: str, repository: str, commit: str, site: str, previous
     if not site.startswith(("https://", "http://")) or any(c in site for c in " \n\t()<>[]\"'"):
         raise click.UsageError(f"--site {site!r} is not an address")
     file = Path(what)
-    if file.suffix in (".sarif", ".json") or file.is_file():
-        text = _read(file)
-    else:
-        text = json.dumps(_of_session(what))
+    is_file = file.suffix in (".sarif", ".json") or file.is_file()
+    text = _read(file) if is_file else json.dumps(_of_session(what))
     old = _read(previous) if previous else ""
     made = body(read_report(text, what), site=site, repository=repository, commit=commit, previous=old)
     if made:

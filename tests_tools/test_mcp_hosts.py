@@ -24,7 +24,7 @@ from tests_tools.setups import SLOW
 
 REBUT = str(Path(sys.executable).parent / "rebut")
 CRITIC = "r1/critique@critic"
-LEFT = 8.0
+LEFT = 12.0
 """Seconds that the critic takes: the host is killed meanwhile."""
 
 

@@ -232,7 +232,11 @@ def _bounded(
     made = load(verb.protocol)
     look = verb.first_look({}, wanted, deep=wanted is None)
     usual = {**look.limits, "usd": FIRST_LOOK["usd"]}
-    chosen = {**setup.config.limits, **defaults(setup.config, made).limits}
+    config = setup.config
+    chosen = {
+        name: config.limits[name] for name in config.user_limits
+    }  # a limit of the repository alone raises nothing
+    chosen |= defaults(config, made).limits
     limits = {name: value for name, value in chosen.items() if name in Limits.__dataclass_fields__}
     if max_usd is not None and max_usd < limits.get("usd", usual["usd"]):
         limits["usd"] = max_usd

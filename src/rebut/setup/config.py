@@ -95,6 +95,8 @@ class Config:
     """Whether checks are run in debates that a person starts in a terminal. Never a repository's choice."""
     limits: Mapping[str, float] = field(default_factory=dict)
     """The user's limits by name, lowered by the repository's. A limit that is not set is not in here."""
+    user_limits: tuple[str, ...] = ()
+    """The names of those that the user's own file sets."""
     ceilings: Mapping[str, float] = field(default_factory=dict)
     """The repository's limits alone: a default or a flag above them is lowered too; see `capped`."""
     user_allow: tuple[str, ...] | None = None
@@ -175,6 +177,7 @@ def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = No
         runners=user.get("runners", {}),
         run_checks=user.get("checks", {}).get("run", False),
         limits=_lower(limits, ceilings, notices),
+        user_limits=tuple(limits),
         ceilings=ceilings,
         user_allow=None if user_allow is None else tuple(user_allow),
         repo_allow=None if repo_allow is None else tuple(repo_allow),

@@ -71,7 +71,7 @@ lint: setup
 docs: setup
 	$(BIN)/python tools/docs.py
 
-bench: .venv/.web
+bench: .venv/.web .venv/.postgres
 	$(BIN)/python -m bench
 
 # Random input for each parser of text from outside. SECONDS is for all of them together.

@@ -24,7 +24,7 @@ async def duel(url: str, workspace: Path) -> float:
     """A duel of two rounds through the public door; gives its wall time."""
     began = time.perf_counter()
     # A user's config with one provider, which takes more calls at once than are ever made here.
-    config = Config(providers=(Provider("loop", "openai", url, model="m", family="loop", concurrency=400),))
+    config = Config(providers=(Provider("loop", "openai", url, model="m", family="loop", at_once=400),))
     outcome = await rebut.start(
         "duel", TOPIC, proposer="loop:a", challenger="loop:b", rounds=2, config=config, workspace=workspace
     )

@@ -108,6 +108,7 @@ class Result:
 
 def play(jobs: Sequence[Job], *, days: int = 0, workers: int = 2, **env: str) -> list[Result]:
     """Run the jobs in interpreters of their own. With one worker they come one after another."""
+    _close_connections()
     shares = [list(jobs[n::workers]) for n in range(workers)]
     with ThreadPoolExecutor(workers) as pool:
         done = list(pool.map(lambda share: _interpreter(share, days, env) if share else [], shares))
@@ -184,6 +185,14 @@ def _expire_leases(place: str) -> None:
     if stores.is_database(place):
         with connect(place) as connection:
             connection.execute("update rebut_session set lease_until = '-infinity'")
+
+
+def _close_connections() -> None:
+    """Those of this process to the databases of earlier jobs."""
+    from rebut.record import stores
+
+    for store in stores._databases.values():
+        store.connection.close()  # type: ignore[attr-defined]
 
 
 def session(folder: Path) -> Path:
@@ -478,7 +487,8 @@ def act() -> None:
     ):
         __import__(f"rebut.{name}")
     for job in jobs:
-        print(json.dumps(asdict(_in_a_fork(job) if job.forked else _act(job))), flush=True)
+        forked = job.forked or DATABASE in os.environ  # connections to a database end with their process
+        print(json.dumps(asdict(_in_a_fork(job) if forked else _act(job))), flush=True)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Cluster:
     def __init__(self, folder: Path, port: int, bin: Path, sync: bool) -> None:
         self.folder, self.port, self._bin = folder, port, bin
         self._user = _user()
-        flags = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=200"
+        flags = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c max_connections=500"
         self._flags = flags if sync else f"{flags} -c fsync=off -c synchronous_commit=off"
 
     def url(self, name: str = "postgres") -> str:

@@ -47,6 +47,8 @@ async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, l
                 return path, _note(path, wanted)
             # Recorded before it exists: if the process dies in between, resume knows that the file is its own.
             runtime.write(Wrote(path=str(path), sha=artifacts.sha(text)))
+            if not one.merge and runtime.journal is not None and not runtime.journal.at_once:
+                await runtime.sync()
             if one.merge:
                 # Without an await: another debate of this process would wait for the lock on the thread that must
                 # return here to release it.

@@ -225,6 +225,8 @@ async def opened_journal(folder: Path, listener: Callable[[Line], None] | None =
 class Journal:
     """Writes a journal. Holds the session's lock from `open` to `close`."""
 
+    at_once: ClassVar[bool] = True
+    """Whether what is written outlives this process also before it is synced."""
     _open: ClassVar[int] = 0
     """How many are open in this process: a sync in the event loop delays one debate little, and many of them a lot."""
 

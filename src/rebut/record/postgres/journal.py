@@ -16,12 +16,11 @@ from rebut.record.postgres.writer import Append, Lease, Writer
 if TYPE_CHECKING:
     import asyncio
 
-CLOSING = 5.0
-"""Seconds to wait for the last lines when a journal is closed."""
-
 
 class DatabaseJournal(Journal):
     """Holds the session's lease from `open` to `close`."""
+
+    at_once = False
 
     def __init__(
         self, folder: Path, epoch: int, found: Read, writer: Writer, listener: Callable[[Line], None] | None
@@ -97,6 +96,4 @@ class DatabaseJournal(Journal):
         self._closed = True
         if self._unsent and not self._failed:
             self._send(lambda failed: None)
-        released = self._writer.release(self._lease)
-        if not self._writer.away:
-            released.wait(CLOSING)
+        self._writer.release(self._lease)

@@ -55,6 +55,7 @@ class DatabaseStore:
 
     def open(self, folder: Path, listener: Callable[[Line], None] | None) -> Journal:
         id = folder.name
+        self.writer.settle(id)
         epoch = self._take(id)
         files.private_folder(folder)
         found = parsed(id, b"".join(line + b"\n" for line in self.lines(id)))
@@ -80,6 +81,7 @@ class DatabaseStore:
         return next((str(owner) for (owner,) in self.connection.query(sql, id)), "")
 
     def delete(self, id: str) -> None:
+        self.writer.settle(id)
         epoch = self._take(id)
         shas = [sha for (sha,) in self.connection.query("select distinct sha from rebut_file where session = %s", id)]
         self.connection.query("delete from rebut_session where id = %s and epoch = %s", id, epoch)

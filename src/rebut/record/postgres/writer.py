@@ -7,6 +7,7 @@ knows whether it was already done.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -26,6 +27,8 @@ LEASE = 15.0
 RENEW = 5.0
 PATIENCE = 120.0
 """Seconds for which an append is repeated while the database does not answer."""
+CLOSING = 5.0
+"""Seconds to wait for the last lines of a journal and for its release."""
 MOST = 200
 """Appends in one statement."""
 
@@ -65,6 +68,7 @@ class Writer:
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         self._appends: deque[Append] = deque()
         self._releases: deque[tuple[Lease, threading.Event]] = deque()
+        self._releasing: dict[str, threading.Event] = {}
         self._leases: dict[str, Lease] = {}
         self._changed = threading.Condition()
         self._renewed = 0.0
@@ -78,7 +82,7 @@ class Writer:
         with self._changed:
             if self._process != os.getpid():  # a fork has none of its parent's threads, connections and leases
                 self._process, self._thread, self._connection = os.getpid(), None, None
-                self._leases, self._appends, self._releases = {}, deque(), deque()
+                self._leases, self._appends, self._releases, self._releasing = {}, deque(), deque(), {}
             before = self._leases.get(lease.id)
             self._leases[lease.id] = lease
             if before is not None:
@@ -87,19 +91,34 @@ class Writer:
                 self._renewed = time.monotonic()
                 self._thread = threading.Thread(target=self._work, name="rebut-database", daemon=True)
                 self._thread.start()
+                atexit.register(self.settle)
 
     def append(self, work: Append) -> None:
         with self._changed:
             self._appends.append(work)
             self._changed.notify()
 
-    def release(self, lease: Lease) -> threading.Event:
-        """Give a session up, after what was appended so far."""
+    def release(self, lease: Lease) -> None:
+        """Give a session up, after what was appended so far.
+
+        The last one is waited for, so that the next command finds the session free; with others under way, no event
+        loop is held up for it.
+        """
         done = threading.Event()
         with self._changed:
             self._releases.append((lease, done))
+            self._releasing[lease.id] = done
+            last = all(other in self._releasing for other in self._leases)
             self._changed.notify()
-        return done
+        if last and not self.away:
+            done.wait(CLOSING)
+
+    def settle(self, id: str = "") -> None:
+        """Wait until a session that was given up, or all of them, are free."""
+        waiting = [self._releasing.get(id)] if id else list(self._releasing.values())
+        for done in waiting:
+            if done is not None and not self.away and self._process == os.getpid():
+                done.wait(CLOSING)
 
     # In the thread. ---------------------------------------------------------------------------------------------------
 
@@ -220,6 +239,8 @@ class Writer:
         except psycopg.Error as error:  # the lease then ends by itself
             self._drop(error)
         finally:
+            if self._releasing.get(lease.id) is done:
+                del self._releasing[lease.id]
             done.set()
 
     def _open(self) -> psycopg.Connection[tuple[Any, ...]]:

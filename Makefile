@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: pictures setup debate test test-tools test-web test-postgres tools weights quick lint docs bench fuzz fuzz-fixed clean
+.PHONY: pictures setup debate test test-tools test-web test-postgres tools weights quick lint docs bench bench-peers fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -73,6 +73,10 @@ docs: setup
 
 bench: .venv/.web .venv/.postgres
 	$(BIN)/python -m bench
+
+# Beside the strongest peer, which is installed from the package registry into an environment of its own.
+bench-peers: setup
+	$(BIN)/python -m bench.peers
 
 # Random input for each parser of text from outside. SECONDS is for all of them together.
 SECONDS ?= 60

@@ -143,6 +143,28 @@ def test_the_judge_cannot_make_its_words_about_the_record_true_by_its_ruling(
     assert wrong in " ".join(doubt.said for doubt in outcome.doubts)
 
 
+@pytest.mark.parametrize("choice", ["A", "E"])
+def test_a_critic_that_neither_agrees_nor_names_a_finding_has_not_approved(shop: Path, choice: str) -> None:  # C18 J11
+    said = {
+        "r*/critique@critic": crosses.critique(agrees=False),
+        "r*/judgement@judge": crosses.judgement(choice, {}),
+    }
+    outcome = crosses.review(shop, said)
+    assert outcome.heading.endswith("THE CRITIC NAMES NO FINDING") and outcome.exit_code == 3
+    assert judge(contract(outcome), Policy(fail_on="P1"), doubts=[outcome.heading]).code == 3
+
+
+def test_one_finding_without_its_list_and_a_citation_as_a_text_reach_the_record(shop: Path) -> None:  # C20
+    alone = crosses.raised(evidence='api/orders.py:5 "commit(order)"')
+    said = {
+        "r1/critique@critic": crosses.critique(alone) | {"findings": alone},
+        "r1/judgement@judge": crosses.judgement(),
+    }
+    outcome = crosses.review(shop, said)
+    [finding] = contract(outcome).findings
+    assert (finding.place, finding.mark, outcome.spent.calls) == ("api/orders.py:5", "found", 2)
+
+
 def test_a_finding_outside_the_change_does_not_speak_against_keeping_it(shop: Path) -> None:  # J9
     far = crosses.raised("No title.", "README.md:1", evidence=[duels.cite("README.md:1", "# Shop")])
     said = {"r1/critique@critic": crosses.critique(far), "r1/judgement@judge": crosses.judgement("A")}

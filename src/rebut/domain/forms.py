@@ -192,9 +192,19 @@ def _cites(value: Any) -> Any:
     if value is None:
         return []
     if isinstance(value, list):
-        cites = [{"place": item} if isinstance(item, str) else item for item in value if item]
+        cites = [_cite(item) if isinstance(item, str) else item for item in value if item]
         return [cite for cite in cites if not isinstance(cite, dict) or isinstance(cite.get("place"), str)]
     return value
+
+
+def _cite(text: str) -> dict[str, str]:
+    """A citation that was given as one text: its place, and the words that it quotes."""
+    from rebut.core.citation_syntax import find
+
+    found = find(text)
+    if len(found) == 1 and found[0].citation.quote:
+        return {"place": found[0].citation.place, "quote": found[0].citation.quote}
+    return {"place": text}
 
 
 def _placed(cites: list[Cite]) -> list[Cite]:

@@ -192,7 +192,7 @@ def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -
 
 
 def _leave_out(given: Any, schema: type[Form], path: Sequence[str | int]) -> bool:
-    """Take the field at `path` out of an object; False if it must not be missing.
+    """Take the field at `path` out of an object, or make a list of its only entry; False if it must not be missing.
 
     A field that lists entries of its own, such as findings, may be missing only if it is empty: no entry is lost.
     """
@@ -212,6 +212,9 @@ def _leave_out(given: Any, schema: type[Form], path: Sequence[str | int]) -> boo
     if found is None:
         return False
     holder, owner, name = found
+    if isinstance(value, dict) and value and entry_of(owner, name):
+        holder[name] = [value]  # one entry where a list of them was asked for
+        return True
     field = owner.model_fields.get(name)
     if field is None or field.is_required() or (entry_of(owner, name) and not says_nothing(holder.get(name))):
         return False

@@ -113,6 +113,9 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     if state.overruled:
         said = f"the judge calls {', '.join(state.overruled)} invalid and does not say what is wrong with the check"
         doubts.append(Doubt("check ignored", "A CHECK WAS IGNORED", said))
+    if state.unnamed:
+        said = "the critic does not agree, and names no finding"
+        doubts.append(Doubt("nothing raised", "THE CRITIC NAMES NO FINDING", said))
     if state.unread:
         doubts.append(Doubt("part missing", "NOT ALL OF IT READ", "a part of the critique is missing"))
     reasons = [] if state.trusting else [one.reason for one in state.history if one.by == "judge"]

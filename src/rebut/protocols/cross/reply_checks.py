@@ -153,6 +153,12 @@ def joins(ledger: Ledger, reply: Judgement, n: int) -> tuple[list[Same], list[st
     return called_same(ledger, "judge", n, [(w.id, w.same_as, w.move) for w in reply.findings], "finding")
 
 
+def names_nothing(reply: CodeCritique) -> bool:
+    """Whether a critic does not agree, and says neither what is wrong nor that an earlier finding is still there."""
+    still = any(one.state in ("still there", "not checked") for one in reply.earlier)
+    return not reply.agrees and not still and not any(f.text for f in reply.findings)
+
+
 def agrees(replies: Sequence[CodeCritique]) -> bool:
     """Whether the critic agrees: by the field `agrees` of every part, and without raising a P1 or P2.
 

@@ -37,6 +37,7 @@ async def one_round(r: Round, state: CrossState) -> str:
     if not replies:
         return r.stopped and "failed"
     agreed = reply_checks.agrees(replies) and not state.unread
+    state.unnamed = any(reply_checks.names_nothing(reply) for reply in replies) and not state.trusting
     await questions.enter(r, state, replies, agreed)
     state.rounds = r.n
     unplaced = [m for m in r.ledger.unplaced if (m.by, m.round) == ("critic", r.n)]

@@ -39,6 +39,8 @@ class CrossState:
     """Findings that a check shows and the judge calls invalid, without a word on what is wrong with the check."""
     contradiction: str = ""
     """How the last choice contradicts the rulings, if it does."""
+    unnamed: bool = False
+    """The last critique does not agree, and names nothing that is wrong."""
     unread: bool = False
     """A part of the artifact was not reviewed, because its critique failed."""
 

@@ -107,10 +107,7 @@ def find_repository(folder: Path) -> Path | None:
 
 
 def _is_repository(folder: Path) -> bool:
-    try:
-        return (folder / ".git").exists()
-    except OSError:  # a folder above that cannot be read
-        return False
+    return os.path.exists(os.path.join(folder, ".git"))  # noqa: PTH110, PTH118  pathlib takes three times as long
 
 
 def hide_from_git(folder: Path) -> None:

@@ -15,8 +15,13 @@ def objects(value: object) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+PLAIN = frozenset((str, int, float, bool, type(None)))
+
+
 def as_row(value: Any) -> Any:
     """A value as plain JSON: the fields of a dataclass in their order, tuples as lists. `remade` reads it back."""
+    if type(value) in PLAIN:
+        return value
     if hasattr(value, "__dataclass_fields__"):
         return {name: as_row(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, list | tuple):

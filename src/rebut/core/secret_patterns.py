@@ -80,11 +80,12 @@ def spans(searched: SearchedText) -> Iterator[Span]:
     else:
         for shape in opened.values():
             yield from _held(shape, crowds.places(shape.pattern, text))
-    for shape in _others():
-        if shape.spaced:
-            if searched.has(shape.gate.split()[0].lower()):
-                yield from _held(shape, crowds.places(shape.pattern, text))
-        elif searched.has(shape.gate.lower()) and shape.gate in long:
+    spaced, unspaced = _others()
+    for word, shape in spaced:
+        if searched.has(word):
+            yield from _held(shape, crowds.places(shape.pattern, text))
+    for word, shape in unspaced:
+        if searched.has(word) and shape.gate in long:
             if shape.opens:
                 yield from _held(shape, crowds.places(shape.pattern, text))
             elif not words_first or any(True for _ in _around(shape, long, UNLIMITED)):
@@ -246,16 +247,22 @@ def _by_beginning() -> tuple[dict[str, list[tuple[int, Shape]]], list[tuple[int,
 
 
 @lru_cache(maxsize=1)
-def _others() -> tuple[Shape, ...]:
-    """The shapes that do not begin with three characters of their own, or may stretch over several words."""
-    return tuple(shape for shape in _shapes() if shape.spaced or not shape.opens or len(shape.gate) < 3)
+def _others() -> tuple[tuple[tuple[str, Shape], ...], tuple[tuple[str, Shape], ...]]:
+    """The shapes that may stretch over several words, and those that do not begin with three characters of their own.
+
+    Each with the first word of its gate in lower case.
+    """
+    others = [shape for shape in _shapes() if shape.spaced or not shape.opens or len(shape.gate) < 3]
+    rows = [(shape.gate.split()[0].lower(), shape) for shape in others]
+    return tuple(row for row in rows if row[1].spaced), tuple(row for row in rows if not row[1].spaced)
 
 
 @lru_cache(maxsize=1)
 def _openings() -> tuple[tuple[re.Pattern[str], ...], dict[str, list[tuple[int, Shape]]]]:
     """Patterns for the beginnings of all other shapes, at the start of a word and after an escape; and the shapes that
     each beginning may open, with their numbers."""
-    others = set(map(id, _others()))
+    spaced, unspaced = _others()
+    others = {id(shape) for _, shape in (*spaced, *unspaced)}
     shapes = [(n, shape) for n, shape in enumerate(_shapes()) if id(shape) not in others]
     gates = {shape.gate for _, shape in shapes}
     by_gate = {gate: [one for one in shapes if gate.startswith(one[1].gate)] for gate in gates}

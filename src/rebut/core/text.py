@@ -47,11 +47,11 @@ def encoded(value: Json | Mapping[str, Json], indent: int | None = None) -> byte
 
     pydantic writes the same bytes as `json` in a fraction of its time. It is loaded here since only debates write.
     """
-    from pydantic_core import PydanticSerializationError, to_json
+    import pydantic_core
 
     try:
-        return to_json(value, indent=indent)
-    except PydanticSerializationError:
+        return pydantic_core.to_json(value, indent=indent)
+    except pydantic_core.PydanticSerializationError:
         text = json.dumps(value, ensure_ascii=False, indent=indent) if indent else _encode(value)
         return valid_unicode(text).encode()
 

@@ -137,7 +137,7 @@ _pulses: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pulse] = WeakKeyDictionar
 
 
 def _pulse() -> _Pulse:
-    from asyncio import get_running_loop
+    import asyncio
 
-    loop = get_running_loop()
+    loop = asyncio.get_running_loop()
     return _pulses.get(loop) or _pulses.setdefault(loop, _Pulse())

@@ -16,6 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from rebut.core.frozen import frozen
@@ -250,9 +251,14 @@ class Ledger:
     """Everything that was added, in order. Empty for a ledger that was read from an outcome."""
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
-        ledger, added = self, tuple(entries)
+        return self.enter(entries)[0]
+
+    def enter(self, entries: Iterable[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:
+        """The ledger with the entries, and each entry with the id that it has there; empty if it matches no point."""
+        ledger, added = self, list[tuple[str, Entry]]()
         worded: set[str] | None = None
-        for entry in added:
+        for entry in entries:
+            before = ledger
             match entry:
                 case Claim():
                     ledger = replace(ledger, claims=(*ledger.claims, replace(entry, id=f"C{len(ledger.claims) + 1}")))
@@ -268,7 +274,8 @@ class Ledger:
                     ledger = ledger._unite(entry)
                 case Rerun() if known := ledger.point(entry.point):
                     ledger = replace(ledger, reruns=(*ledger.reruns, replace(entry, point=known.id)))
-        return replace(ledger, entries=(*self.entries, *added)) if added else self
+            added.append((_id(entry, before, ledger), entry))
+        return replace(ledger, entries=(*self.entries, *(entry for _, entry in added))) if added else self, added
 
     def _worded(self) -> set[str]:
         """The words in which points were raised."""
@@ -393,6 +400,8 @@ class Ledger:
 
     def upto(self, round: int) -> Ledger:
         """The ledger as it was at the end of a round: points that were joined later are separate in it."""
+        if self.entries and not self.held and all(entry.round <= round for entry in self.entries):
+            return self
         then = Ledger(self.letter, noun=self.noun, version=self.version)
         return then.add(entry for entry in self.entries if entry.round <= round)
 
@@ -404,7 +413,10 @@ class Ledger:
     def point(self, id: str) -> Point | None:
         """The issue with this id, or to which the point with this id was joined."""
         wanted = self.issue_of(id)
-        return next((p for p in self.points if p.id == wanted), None)
+        for point in self.points:
+            if point.id == wanted:
+                return point
+        return None
 
     def issue_of(self, id: str) -> str:
         """The id of the issue to which a point was joined; the id itself if it was not."""
@@ -435,13 +447,12 @@ class Ledger:
         """
         now: Status = "raised"
         id = self.issue_of(id)
-        point = self.point(id)
+        moves = [move for move in self.moves if move.point == id]
+        point = self.point(id) if moves else None
         voices = point.voices if point else ()
         content: set[str] = set()
         by = ""
-        for move in self.moves:
-            if move.point != id:
-                continue
+        for move in moves:
             if move.by in voices:
                 given_up = move.kind in GIVEN_UP and move.after != UNPROVEN
                 (content.add if given_up else content.discard)(move.by)
@@ -641,6 +652,26 @@ def _plain(text: str) -> str:
     return squeeze(text).casefold().rstrip(" .,;:!?…")
 
 
+def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
+    """The id of the entry that made `after` of `before`; empty if it matches no point."""
+    match entry:
+        case Claim():
+            return after.claims[-1].id
+        case Point() if len(after.unmatched) > len(before.unmatched):
+            return ""
+        case Point() if len(after.points) > len(before.points):
+            return after.points[-1].id
+        case Point():  # joined to an earlier point: either that has one more voice, or it was pressed again
+            if len(after.moves) > len(before.moves):
+                return after.moves[-1].point
+            return next(new.id for old, new in zip(before.points, after.points, strict=True) if old != new)
+        case Move(objection=True):
+            return ""
+        case _:
+            found = after.point(entry.point)
+            return found.id if found else ""
+
+
 def baseless(evidence: Sequence[Evidence]) -> bool:
     """Whether a statement rests on a citation that is absent: nothing of what it quotes was found."""
     marks = {e.mark for e in evidence}
@@ -700,13 +731,19 @@ def _row(entry: Entry) -> dict[str, Json]:
 
 
 def _fields(value: Entry | Evidence | CodeCheck) -> dict[str, Json]:
-    row: dict[str, Json] = {name: getattr(value, name) for name in value.__dataclass_fields__}
-    for name in LATER.get(type(value).__name__, ()):
+    kind = type(value)
+    row: dict[str, Json] = dict(zip(kind.__dataclass_fields__, _VALUES[kind](value), strict=True))
+    for name in LATER.get(kind.__name__, ()):
         if not row[name]:
             del row[name]
     return row
 
 
+_VALUES: dict[type[Entry | Evidence | CodeCheck], attrgetter[tuple[Any, ...]]] = {
+    kind: attrgetter(*kind.__dataclass_fields__)
+    for kind in (Claim, Point, Move, Slip, Same, Rerun, Evidence, CodeCheck)
+}
+"""Reads all fields of a value."""
 LATER = {
     "Claim": ("check",),
     "Point": ("action", "fix", "said", "was", "check"),

@@ -17,7 +17,7 @@ from rebut.core.types import LEFT, NO_MATERIAL, Material, Participant
 from rebut.domain import ledger as ledgers, prompts, user_notes
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.domain.checks import CodeCheck
-from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Rerun, Unspoken
+from rebut.domain.ledger import Claim, Entry, Ledger, Point, Rerun, Unspoken
 from rebut.domain.limits import MAX_OUTPUT, shown
 from rebut.domain.session_status import fallbacks, stood_in
 from rebut.engine.ask import Check, GivenUp, Question, settle
@@ -406,7 +406,7 @@ class Debate:
         value = await self.once(f"{step}#ledger", lambda: _checked(runtime, entries), of=runtime.sides.of_version(of))
         assert isinstance(value, dict)
         rows = cast(list[Mapping[str, Any]], value["entries"])
-        runtime.ledger, out = _entered(runtime.ledger, [ledgers.from_json(row) for row in rows])
+        runtime.ledger, out = runtime.ledger.enter([ledgers.from_json(row) for row in rows])
         return out
 
     @property
@@ -610,8 +610,9 @@ async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
         if not isinstance(entry, Unspoken):
             entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), runtime.sides))
         checked.append(entry)
-    ran = await asyncio.gather(*(_run_check(runtime, entry) for entry in checked))
-    rows: list[Json] = [ledgers.to_json(entry) for entry in ran]
+    if any(not isinstance(entry, Unspoken) and entry.check for entry in checked):
+        checked = await asyncio.gather(*(_run_check(runtime, entry) for entry in checked))
+    rows: list[Json] = [ledgers.to_json(entry) for entry in checked]
     return {"letter": runtime.ledger.letter, "noun": runtime.ledger.noun, "entries": rows}
 
 
@@ -632,31 +633,3 @@ def _sides(runtime: Runtime) -> CheckedSides:
     sides = runtime.sides
     about_code = runtime.target is not None and runtime.target.kind != "proposal"
     return CheckedSides(sides.new, sides.old, sides.version[:16], sides.changed, about_code)
-
-
-def _entered(ledger: Ledger, entries: Sequence[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:
-    """The ledger with the entries, and each entry with the id that it has there; empty if it matches no point."""
-    out: list[tuple[str, Entry]] = []
-    for entry in entries:
-        before, ledger = ledger, ledger.add([entry])
-        out.append((_id(entry, before, ledger), entry))
-    return ledger, out
-
-
-def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
-    match entry:
-        case Claim():
-            return after.claims[-1].id
-        case Point() if len(after.unmatched) > len(before.unmatched):
-            return ""
-        case Point() if len(after.points) > len(before.points):
-            return after.points[-1].id
-        case Point():  # joined to an earlier point: either that has one more voice, or it was pressed again
-            if len(after.moves) > len(before.moves):
-                return after.moves[-1].point
-            return next(new.id for old, new in zip(before.points, after.points, strict=True) if old != new)
-        case Move(objection=True):
-            return ""
-        case _:
-            found = after.point(entry.point)
-            return found.id if found else ""

@@ -45,8 +45,8 @@ TWICE = "the reply names a field twice in one object; name each once"
 DIFFERENT = "the reply has several JSON objects that differ; give the one that counts"
 _ANY_OPENING = re.compile(r"[ \t]*(`{3,}+|~{3,}+)[^`]*$")
 _OPENING = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(?:json\w*+)?[ \t]*+$", re.I)
-_NOT_PLAIN = re.compile(r"\\[^nt\"\\/]|[^\t\n -~\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]")
-"""What may become a control character or a lone surrogate, by itself or by an escape of JSON."""
+_PLAIN = re.compile(r"(?:[\t\n -\[\]-~\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]++|\\[nt\"\\/])*+")
+"""Nothing that may become a control character or a lone surrogate, by itself or by an escape of JSON."""
 _SIGNS = re.compile(r'\\.|["{}]', re.S)
 
 
@@ -75,11 +75,12 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
         raise UnreadableReply(f"the reply is {len(text):,} characters long; at most {MAX_REPLY:,} are read")
     if truncated:
         raise UnreadableReply("the reply was cut off at the output limit; answer again, shorter")
-    for whole in (text, after_thinking(text)):
+    for is_whole in (True, False):
+        whole = text if is_whole else after_thinking(text)
         try:
             found = _loaded(_unfenced(whole))
             if found is not None:
-                return _filled(found, schema, plain=not _NOT_PLAIN.search(whole))
+                return _filled(found, schema, plain=_PLAIN.fullmatch(whole) is not None)
         except _NamedTwice:
             raise UnreadableReply(TWICE) from None
         except _DoesNotFit as error:
@@ -171,7 +172,7 @@ def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -
 
     With `plain`, its texts are known to need no tidying, and `found` itself loses such fields.
     """
-    from pydantic import ValidationError
+    from pydantic_core import ValidationError
 
     given = found if plain else _tidy(found)
     try:

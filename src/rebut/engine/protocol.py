@@ -280,7 +280,8 @@ OLD_HOOKS = {
 def _refuse_old_hooks(module: ModuleType, where: str) -> None:
     """A hook under its old name would be passed over in silence: say what took its place."""
     for name, now in OLD_HOOKS.items():
-        if callable(getattr(module, name, None)) or isinstance(getattr(module, name, None), Mapping | tuple | bool):
+        found = getattr(module, name, None)
+        if found is not None and (callable(found) or isinstance(found, Mapping | tuple | bool)):
             raise UsageError(
                 f"{where}: `{name}` is no longer a part of a protocol", f"Use {now}: docs/writing-a-protocol.md."
             )

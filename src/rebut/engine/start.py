@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rebut.core.errors import RecordError, UsageError
-from rebut.core.files import repository
+from rebut.core.files import find_repository, repository
 from rebut.core.json_value import Json
 from rebut.core.redaction import Redactor
 from rebut.core.text import at_the_door, slug
@@ -135,7 +135,7 @@ async def _snapshot(
     plan: Plan, folder: Path, door: Callable[[str], str], environment: Environment, facts: dict[str, Json]
 ) -> View | None:
     """Copy the workspace as it is now and read the context files that the user gave; both become facts."""
-    if not (repository(plan.workspace) / ".git").exists() and not plan.context:
+    if not plan.context and find_repository(plan.workspace) is None:
         return None
     from rebut.workspace.context import gather
     from rebut.workspace.snapshot import take

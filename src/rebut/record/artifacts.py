@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -33,8 +34,7 @@ def sha(text: str) -> str:
 
 def place(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> Path:
     """Where to write: at `path`, or next to it if there is a file that rebut did not write or the user edited."""
-    taken = path.is_symlink() or path.exists()
-    return beside(path, record) if taken and not is_ours(path, record, root, kin) else path
+    return beside(path, record) if os.path.lexists(path) and not is_ours(path, record, root, kin) else path
 
 
 def beside(path: Path, record: Record) -> Path:

@@ -38,7 +38,7 @@ def waiting(session: Path) -> list[tuple[Path, str]]:
     if store := stores.of(session.parent):
         return [(session / FOLDER / number, text) for number, text in store.notes(session.name)]
     try:
-        names = os.listdir(session / FOLDER)  # noqa: PTH208  called often, and nearly always for no folder
+        names = os.listdir(f"{session}/{FOLDER}")  # noqa: PTH208  called often, and nearly always for no folder
     except OSError:
         return []
     out = []

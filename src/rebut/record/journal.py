@@ -262,7 +262,7 @@ class Journal:
             os.pwrite(lock, f"{os.getpid()} {own_start(os.getpid())}".encode(), 0)
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             fd = os.open(folder / NAME, flags, 0o600)
-            found = read(folder)
+            found = read(folder) if os.fstat(fd).st_size else Read([], 0, b"", "")
             if found.torn:
                 _set_aside(folder, found)
                 os.ftruncate(fd, found.good)

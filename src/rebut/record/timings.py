@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, field
+from dataclasses import field
 from pathlib import Path
 
 from rebut.core import files
@@ -130,7 +130,9 @@ class Timings:
 
     def add(self, record: Record) -> None:
         """Add the calls of a session. If the file cannot be written, later estimates know less; nothing else fails."""
-        lines = [json.dumps(astuple(call), ensure_ascii=False) for call in _calls(record)]
+        lines = [
+            json.dumps((call.spec, call.step, call.role, call.seconds), ensure_ascii=False) for call in _calls(record)
+        ]
         if not lines:
             return
         # One write at the end of the file, which the system does not mix with that of another process. The line break

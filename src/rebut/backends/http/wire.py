@@ -320,11 +320,11 @@ def _shorter(request: Request) -> Request:
 
 def _written(body: Mapping[str, Json]) -> bytes:
     """A request as JSON. pydantic is many times faster than `json`, but refuses lone surrogates."""
-    from pydantic_core import PydanticSerializationError, to_json
+    import pydantic_core
 
     try:
-        return to_json(body)
-    except PydanticSerializationError:
+        return pydantic_core.to_json(body)
+    except pydantic_core.PydanticSerializationError:
         return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -45,8 +45,8 @@ TWICE = "the reply names a field twice in one object; name each once"
 DIFFERENT = "the reply has several JSON objects that differ; give the one that counts"
 _ANY_OPENING = re.compile(r"[ \t]*(`{3,}+|~{3,}+)[^`]*$")
 _OPENING = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(?:json\w*+)?[ \t]*+$", re.I)
-_PLAIN = re.compile(r"(?:[\t\n -\[\]-~\u00a0-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\U0010ffff]++|\\[nt\"\\/])*+")
-"""Nothing that may become a control character or a lone surrogate, by itself or by an escape of JSON."""
+_ODD_ESCAPE = re.compile(r"\\[^nt\"\\/]")
+"""An escape of JSON that may become a control character or a lone surrogate."""
 _SIGNS = re.compile(r'\\.|["{}]', re.S)
 
 
@@ -80,7 +80,7 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
         try:
             found = _loaded(_unfenced(whole))
             if found is not None:
-                return _filled(found, schema, plain=_PLAIN.fullmatch(whole) is not None)
+                return _filled(found, schema, plain=not _ODD_ESCAPE.search(whole) and clean(whole) == whole)
         except _NamedTwice:
             raise UnreadableReply(TWICE) from None
         except _DoesNotFit as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from rebut.core.json_value import Json
 from rebut.core.text import tokens
@@ -19,6 +20,11 @@ class Turn:
     """The author's own words. A concession in a summary must be found in them, word for word."""
     position: str = ""
     """What the proposer is for, after this turn."""
+
+    @cached_property
+    def size(self) -> int:
+        """Its tokens."""
+        return tokens(self.text)
 
 
 @dataclass
@@ -49,7 +55,7 @@ class DuelState:
 
     def size(self) -> int:
         """Tokens of all turns, which the closing call must read."""
-        return sum(tokens(turn.text) for turn in self.turns)
+        return sum(turn.size for turn in self.turns)
 
     def complete_rounds(self) -> int:
         return sum(1 for turn in self.turns if turn.role == "challenger")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 
 from rebut.core.crowds import LONG, Allowance, Crowds
@@ -31,9 +32,11 @@ class SearchedText:
         self._every = set(text.split())
         self.words = "\n".join(("", *self._every)).lower()
         """Each word once, in lower case: what is not in here is nowhere in the text, unless it contains a space."""
+        # In a short text it takes less to look again than to remember.
+        self.has: Callable[[str], bool] = self._remembered if whole or len(text) > LONG else self.words.__contains__
+        """Whether a word, in lower case and without a space, may be anywhere in the text."""
 
-    def has(self, gate: str) -> bool:
-        """Whether this word, in lower case and without a space, may be anywhere in the text."""
+    def _remembered(self, gate: str) -> bool:
         is_there = self._has.get(gate)
         if is_there is None:
             is_there = self._has[gate] = gate in self.words

@@ -49,14 +49,18 @@ class SearchedText:
         return low if len(low) == len(self.text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in self.text)
 
     @cached_property
+    def _long(self) -> list[str]:
+        return [word for word in self._every if len(word) >= SHORTEST]
+
+    @cached_property
     def long(self) -> str:
         """The words that could be a secret or contain one: far less to search than the whole text."""
-        return "\n".join([word for word in self._every if len(word) >= SHORTEST and RUN.search(word)])
+        return "\n".join([word for word in self._long if RUN.search(word)])
 
     @cached_property
     def scattered(self) -> bool:
         """Whether it has a long word with digits all over it, as the numbers of sessions have."""
-        return any(len(word) >= 20 and SCATTERED.search(word) for word in self._every)
+        return any(len(word) >= 20 and SCATTERED.search(word) for word in self._long)
 
     @property
     def repeats(self) -> bool:

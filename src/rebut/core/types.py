@@ -171,8 +171,15 @@ class Material:
 
     change: tuple[Changed, ...] = ()
     findings: tuple[Finding, ...] = ()
-    ballot: Ballot | None = None
-    """For a person at a terminal: the case in short, and what to decide, in place of the prompt."""
+    ballot: Ballot | Callable[[], Ballot] | None = None
+    """For a person at a terminal: the case in short, and what to decide, in place of the prompt.
+
+    Most seats are models, so a protocol may give a function, which is called when a person is asked.
+    """
+
+    def for_person(self) -> Ballot | None:
+        """The ballot as a person gets it."""
+        return self.ballot() if callable(self.ballot) else self.ballot
 
 
 NO_MATERIAL = Material()

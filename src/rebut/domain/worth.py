@@ -60,7 +60,7 @@ class Worth:
         """The same with the cost of each part."""
         mine = chosen(self.keys)
         reused = sum(1 for k, c in record.calls.items() if mine(k) and c.answered and c.answered.copied_from)
-        total, alone = record.spent().seconds, busy(record, mine)
+        total, alone = record.active_seconds(), busy(record, mine)
         debate = replace(_part(record, lambda key: not mine(key)), seconds=max(0.0, total - alone))
         return replace(self, alone=replace(_part(record, mine), seconds=alone), debate=debate, reused=reused)
 

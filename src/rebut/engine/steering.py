@@ -240,7 +240,7 @@ def steering_of(runtime: Runtime, plan: Plan) -> Steering:
 NO_DEBATE = "no debate is under way"
 PAUSES = (0.15, 0.15)
 """Seconds to wait after each of the two cancellations of a call that must end."""
-Why = Literal["deadline", "left"]
+Why = Literal["deadline", "left", "done"]
 _bounding: ContextVar[tuple[Control, ...]] = ContextVar("bounding", default=())
 """The controls whose `bounded` the current code runs in."""
 
@@ -336,8 +336,7 @@ class Control:
         if last or self.steering is None:  # a running debate ends by itself as soon as its calls have ended
             stops += self._frames.values()
         for stop in stops:
-            if not stop.done():
-                stop.set_result("deadline")
+            _set(stop, "deadline")
 
     def late(self) -> DeadlineReached:
         allowed = "" if self.deadline is None else f" of {self.deadline:g} s"
@@ -398,13 +397,15 @@ class Control:
             self.on_calls()
 
     async def _until_cut(self, stops: dict[K, asyncio.Future[Why]], key: K, work: Coroutine[Any, Any, T]) -> T:
-        stop: asyncio.Future[Why] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        stop: asyncio.Future[Why] = loop.create_future()
         task = asyncio.ensure_future(work)
+        task.add_done_callback(lambda _: _set(stop, "done"))
         stops[key] = stop
         if self.over:
-            stop.set_result("deadline")
+            loop.call_soon(_set, stop, "deadline")  # not at once: what needs no waiting still gets its result
         try:
-            await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+            await stop
         except asyncio.CancelledError:
             task.cancel()
             while not task.done():
@@ -454,6 +455,11 @@ class Control:
     def say(self, text: str) -> str:
         """Add a note of the user: every seat gets it, quoted, from the next round on."""
         return self.steering.say(text) if self.steering else NO_DEBATE
+
+
+def _set(stop: asyncio.Future[Why], why: Why) -> None:
+    if not stop.done():
+        stop.set_result(why)
 
 
 async def end(task: asyncio.Task[Any]) -> None:

@@ -7,8 +7,9 @@ within schema 1; none may change its meaning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from rebut.core.frozen import frozen
@@ -205,13 +206,17 @@ class Line:
 _DEFAULTS: dict[type[Event], list[tuple[str, object]]] = {
     kind: [(f.name, f.default) for f in fields(kind)] for kind in KINDS.values()
 }
+_VALUES: dict[type[Event], Callable[[Event], tuple[Any, ...]]] = {
+    kind: attrgetter("kind", *(f.name for f in fields(kind))) for kind in KINDS.values()
+}
+"""Reads the kind of an event and all its fields."""
 
 
 def to_json(event: Event) -> dict[str, Json]:
     """The event's own fields, without those that have their default value."""
-    out: dict[str, Json] = {"kind": event.kind}
-    for name, default in _DEFAULTS[type(event)]:
-        value = getattr(event, name)
+    kind, *values = _VALUES[type(event)](event)
+    out: dict[str, Json] = {"kind": kind}
+    for (name, default), value in zip(_DEFAULTS[type(event)], values, strict=True):
         if value is default or (default is not MISSING and value == default):
             continue
         out[name] = value

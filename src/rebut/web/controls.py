@@ -184,7 +184,7 @@ class Controls:
         turn = self._turns.get(str(sent.get("key")))
         if turn is None or turn.reply.done():
             return "this question is not open any more"
-        ballot = turn.request.material.ballot
+        ballot = turn.request.material.for_person()
         if "text" in sent and not (ballot and turn.request.schema):
             text = str(sent["text"])
         elif ballot and turn.request.schema:
@@ -204,7 +204,7 @@ def _no_page(why: str) -> WaitingForPerson:
 
 def _form(request: Request) -> dict[str, Json]:
     """A question as the page shows it: a ballot if the protocol gives one, else its schema."""
-    ballot: Ballot | None = request.material.ballot
+    ballot: Ballot | None = request.material.for_person()
     row: dict[str, Json] = {"key": request.key, "seat": request.participant.seat, "again": bool(request.followup)}
     if ballot and request.schema is not None:
         return row | {"ballot": as_row(ballot), "question": request.followup}

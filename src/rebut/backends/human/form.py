@@ -68,7 +68,7 @@ class Human:
             raise WaitingForPerson(f"it is the {seat}'s turn, and that seat is a person's", HINT)
         async with self._turn:
             self._show(request)
-            ballot = request.material.ballot or one_key(request.schema or {})
+            ballot = request.material.for_person() or one_key(request.schema or {})
             edit = partial(self._editor.write, question=plain(request.whole))
             form = SchemaForm(partial(self._typed, self._keyboard.read), self._write, request.schema or {}, edit)
             try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.types import Material
@@ -47,7 +48,8 @@ async def run(debate: Debate) -> Outcome:
 async def answer(debate: Debate, state: AskState) -> Failure | None:
     """Both blind answers; the failure if there is only one. Raises `Aborted` if there is none."""
     prompt = fill(prompts.ANSWER, **prompt_head(debate, EVIDENCE_RULE))
-    shown = Material(ballot=duel_ballot.of_opening(debate.topic, "Answer it. Another model answers it, too."))
+    task = "Answer it. Another model answers it, too."
+    shown = Material(ballot=partial(duel_ballot.of_opening, debate.topic, task))
     asks = [Ask(debate.seat(role), prompt, Opening, reply_checks.opening, material=shown) for role in PARTIES]
     try:
         answers = await debate.ask_all("answer", asks)
@@ -140,7 +142,7 @@ def _challenge(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp
         own=r.quote("your own answer", state.answers[seat]),
     )
     claims = [c for c in r.ledger.claims if c.by == other]
-    shown = Material(ballot=duel_ballot.of_challenge(r.topic, state.first[other], claims, "the other answer"))
+    shown = Material(ballot=partial(duel_ballot.of_challenge, r.topic, state.first[other], claims, "the other answer"))
     return Ask(who, prompt, Challenge, reply_checks.challenge(against(r.ledger, other), other), material=shown)
 
 
@@ -156,7 +158,7 @@ def _follow_up(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp
         open=", ".join(p.id for p in mine.open) or "none",
     )
     now = state.now.get(other) or state.first[other]
-    shown = Material(ballot=duel_ballot.of_follow_up(r.topic, now, mine.open, mine))
+    shown = Material(ballot=partial(duel_ballot.of_follow_up, r.topic, now, mine.open, mine))
     return Ask(who, prompt, FollowUp, reply_checks.follow_up(mine, seat), material=shown)
 
 
@@ -195,7 +197,7 @@ def _defense(r: Round, state: AskState, seat: str) -> Ask[Defense]:
         other=r.quote("the other answer", state.now.get(other) or state.answers[other]),
     )
     now = state.now.get(seat) or state.first[seat]
-    shown = Material(ballot=duel_ballot.of_defense(r.topic, now, mine.open))
+    shown = Material(ballot=partial(duel_ballot.of_defense, r.topic, now, mine.open))
     return Ask(r.seat(seat), prompt, Defense, reply_checks.defense(mine, seat), material=shown)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.core.text import squeeze
 from rebut.core.types import Material
@@ -74,9 +76,8 @@ async def opening(r: Round) -> Turn:
     who = r.seat("proposer")
     prompt = fill(prompts.OPENING, **prompt_head(r, prompts.EVIDENCE_RULE))
     try:
-        shown = Material(
-            ballot=ballot.of_opening(r.topic, "Take a position. A challenger attacks it, then you answer.")
-        )
+        task = "Take a position. A challenger attacks it, then you answer."
+        shown = Material(ballot=partial(ballot.of_opening, r.topic, task))
         answer = await r.ask(who, "opening", prompt, schema=Opening, check=reply_checks.opening, material=shown)
     except ParticipantFailed as error:
         hint = "Without an opening there is nothing to debate. Resume when it can answer."
@@ -94,7 +95,7 @@ async def challenge(r: Round, case: Turn, own_answer: str = "") -> Turn | Failur
     if own_answer:
         quoted += f"\n\n{prompts.OWN}\n\n{r.quote('your own answer', own_answer)}"
     prompt = fill(prompts.CHALLENGE, **prompt_head(r, prompts.EVIDENCE_RULE), case=quoted)
-    shown = Material(ballot=ballot.of_challenge(r.topic, case.quotable, r.ledger.claims))
+    shown = Material(ballot=partial(ballot.of_challenge, r.topic, case.quotable, r.ledger.claims))
     check = reply_checks.challenge(r.ledger)
     answer = await r.try_ask(who, "challenge", prompt, schema=Challenge, check=check, material=shown)
     if isinstance(answer, Failure):
@@ -108,7 +109,7 @@ async def challenge(r: Round, case: Turn, own_answer: str = "") -> Turn | Failur
 async def defense(r: Round, before: str, position: str) -> Turn | Failure:
     prompt = _later_prompt(r, prompts.DEFENSE, before)
     check = reply_checks.defense(r.ledger)
-    shown = Material(ballot=ballot.of_defense(r.topic, position, r.ledger.open))
+    shown = Material(ballot=partial(ballot.of_defense, r.topic, position, r.ledger.open))
     answer = await r.try_ask(r.seat("proposer"), "defense", prompt, schema=Defense, check=check, material=shown)
     if isinstance(answer, Failure):
         return answer
@@ -126,7 +127,7 @@ async def defense(r: Round, before: str, position: str) -> Turn | Failure:
 async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     prompt = _later_prompt(r, prompts.FOLLOW_UP, before, case=r.quote("the proposer's defense", case.text))
     check = reply_checks.follow_up(r.ledger)
-    shown = Material(ballot=ballot.of_follow_up(r.topic, case.position, r.ledger.open, r.ledger))
+    shown = Material(ballot=partial(ballot.of_follow_up, r.topic, case.position, r.ledger.open, r.ledger))
     answer = await r.try_ask(r.seat("challenger"), "follow-up", prompt, schema=FollowUp, check=check, material=shown)
     if isinstance(answer, Failure):
         return answer

@@ -18,7 +18,7 @@ from bench.table import Row, shown
 
 GROUPS = (
     *("one", "many", "steps", "starting", "replaying", "growth", "prompts", "careless"),
-    *("panel", "analysing", "targets", "reviewing", "deadline", "secrets", "viewing", "workers"),
+    *("panel", "analysing", "targets", "reviewing", "deadline", "secrets", "viewing", "workers", "batch"),
 )
 
 

@@ -73,7 +73,7 @@ class Batch:
         self.draining = False
         self.state = "running"
         """What is known of debates that have not ended, for the screen."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Task[None]] = []
 
     def count_earlier(self, account: Account, setup: Setup) -> None:
         """Count what earlier runs of this batch have spent."""
@@ -93,19 +93,18 @@ class Batch:
         """Returns when nothing is left or running, or when it has drained. Cancelling it drops what runs."""
         self._worker = worker
         try:
-            while self.left or self._tasks:
-                while self.left and not self.draining and len(self._tasks) < self.at_once:
-                    self._tasks.add(asyncio.create_task(self._one(self.left.popleft())))
-                if not self._tasks:
-                    return
-                done, self._tasks = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
+            self._tasks = [asyncio.create_task(self._some()) for _ in range(min(self.at_once, len(self.left)))]
+            await asyncio.gather(*self._tasks)
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await worker.close()
+
+    async def _some(self) -> None:
+        """One debate after the other, as long as there are any."""
+        while self.left and not self.draining:
+            await self._one(self.left.popleft())
 
     async def _one(self, line: BatchLine) -> None:
         self.running += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -50,7 +51,8 @@ class BatchDebate:
         self.line, self.session = line, session
         self._journal, self._account = journal, account
         self.record: Record | None = None
-        self.control = Control(shared=_Share(account, self) if account else None)
+        self.control = Control(shared=_Share(account, self))
+        self._noted: asyncio.Future[None] | None = None
 
     async def hold(self, setup: Setup) -> ResultRow | None:
         """The row of its end; None if it was stopped and can be resumed."""
@@ -66,6 +68,7 @@ class BatchDebate:
                 raise
             return self._failed(type(error).__name__, str(error), "Fix the protocol's file and run the batch again.", 3)
         finally:
+            await self.noted()
             if self._account and self.record:
                 self._account.settle(self.line.hash, self.record.committed)
 
@@ -83,7 +86,15 @@ class BatchDebate:
             inbox.leave(folder, self.line.fields.note)
         if record.opened.id != self.session:
             self.session = record.opened.id
-            note_session(self._journal, self.line.hash, self.session)
+            # In a thread, since it waits for the disk: the other debates of this process continue meanwhile.
+            self._noted = asyncio.ensure_future(
+                asyncio.to_thread(note_session, self._journal, self.line.hash, self.session)
+            )
+
+    async def noted(self) -> None:
+        """Wait until the session of this line is on record. No call is made before that."""
+        if self._noted:
+            await asyncio.shield(self._noted)
 
     def _row(self, spent: Spent, code: int) -> ResultRow:
         line = self.line
@@ -126,12 +137,16 @@ class BatchDebate:
 class _Share:
     """The limits of the batch, as one of its debates sees them."""
 
-    def __init__(self, account: SharedAccount, debate: BatchDebate) -> None:
+    def __init__(self, account: SharedAccount | None, debate: BatchDebate) -> None:
         self._account, self._debate = account, debate
 
     @asynccontextmanager
     async def call(self, worst: Amount) -> AsyncIterator[None]:
         debate = self._debate
+        await debate.noted()
+        if self._account is None:
+            yield
+            return
         if not await self._account.reserve(debate.line.hash, worst):
             raise Interrupted("a limit of the batch leaves no room for this call")
         try:
@@ -141,4 +156,4 @@ class _Share:
             self._account.end_call(debate.line.hash, debate.record.committed)
 
     async def again(self, worst: Amount) -> bool:
-        return await self._account.add(self._debate.line.hash, worst)
+        return self._account is None or await self._account.add(self._debate.line.hash, worst)

@@ -9,7 +9,6 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -299,6 +298,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         pass
     else:
         return max(0.0, seconds) if math.isfinite(seconds) else None
+    from email.utils import parsedate_to_datetime  # here: few replies need it, and every debate loads this module
+
     try:
         until = parsedate_to_datetime(value)
         now = parsedate_to_datetime(headers["Date"]) if "Date" in headers else datetime.now(UTC)

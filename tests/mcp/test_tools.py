@@ -377,3 +377,14 @@ def test_a_result_is_never_larger_than_8_kb(shop: Path, own_home: Path) -> None:
     )
     found = call(shop, "review")
     assert len(found["findings"]) >= 3 and "more, not shown; all of them: resource" in found["more"]
+
+
+@pytest.mark.parametrize("word", ["plain words ", '"\\\n', "問題"])
+def test_a_long_question_comes_in_parts_and_nothing_is_lost(workspace: Path, own_home: Path, word: str) -> None:
+    hosts.duellists(own_home, seats={"proposer": "caller"})
+    topic = f"Is this a good text? {word * (9000 // len(word))} END"
+    found = call(workspace, "debate", topic=topic, protocol="duel", max_usd=None)
+    id, parts = found["session"], found["question"]["parts"]
+    assert parts > 1 and "part 2" in found["next"]
+    text = "".join(call(workspace, "result", session=id, part=n)["question"]["text"] for n in range(1, parts + 1))
+    assert text.count(word.strip()) >= 9000 // len(word) and " END" in text

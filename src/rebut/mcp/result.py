@@ -33,8 +33,8 @@ from rebut.setup.citations import CheckedText
 
 LARGEST = 8000
 """Bytes of a result as compact JSON."""
-PART, SCHEMA = 3500, 2000
-"""Bytes of a question in one result, and of the schema of its answer: JSON needs more for both."""
+PART, SCHEMA = 4000, 2500
+"""Bytes of a question in one result, and of the schema of its answer, both as JSON. They are never cut."""
 TEXT, ITEM = 2500, 400
 """Characters of a text, and of one item of a list, before anything has to be dropped."""
 URI = "rebut://session/"
@@ -125,8 +125,6 @@ def _halve(result: SessionResult) -> bool:
     ]
     holders: list[tuple[int, Any, str]] = [*texts, *((len(one.text), one, "text") for one in result.findings)]
     holders += [(len(note), result.notes, "") for note in result.notes]
-    if result.question:
-        holders.append((len(result.question.answer_schema), result.question, "answer_schema"))
     length, holder, name = max(holders, key=lambda row: row[0])
     if length < 60:
         return False
@@ -226,7 +224,7 @@ def _waiting(record: Record, waits: WaitingTurn, part: int) -> SessionResult:
             next=f"Tell the user: the debate continues in a terminal, with `rebut resume {id}`. answer cannot do that.",
         )
     schema, text = compact(dict(waits.schema)) if waits.schema else "", waits.question
-    if len(schema.encode()) > SCHEMA:
+    if _bytes(schema) > SCHEMA:
         text, schema = f"{text}\n\nThe JSON schema of the answer:\n\n{schema}", "at the end of the last part"
     parts = list(_parts(text))
     at = min(max(1, part), len(parts))
@@ -243,14 +241,18 @@ def _waiting(record: Record, waits: WaitingTurn, part: int) -> SessionResult:
 
 def _parts(text: str) -> Iterator[str]:
     """A long question in parts, cut at line ends where possible."""
-    left = text.encode(errors="replace")
-    while len(left) > PART:
-        at = left.rfind(b"\n", PART // 2, PART) + 1 or PART
-        while left[at : at + 1] and left[at] & 0xC0 == 0x80:  # within a character
-            at -= 1
-        yield left[:at].decode(errors="replace")
-        left = left[at:]
-    yield left.decode(errors="replace")
+    while _bytes(text) > PART:
+        at = PART
+        while _bytes(text[:at]) > PART:
+            at = at * 9 // 10
+        at = text.rfind("\n", at // 2, at) + 1 or at
+        yield text[:at]
+        text = text[at:]
+    yield text
+
+
+def _bytes(text: str) -> int:
+    return len(compact(text).encode(errors="replace"))
 
 
 def _printed(folder: Path) -> list[str]:

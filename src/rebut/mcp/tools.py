@@ -158,7 +158,8 @@ TOOLS = (
 def arguments(tool: ToolEntry, given: Mapping[str, Any]) -> CallArguments:
     """The arguments of a call, checked; what is wrong is said in words."""
     try:
-        return tool.takes.model_validate(given)
+        # Many models send null for what they leave out.
+        return tool.takes.model_validate({name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
         wrong = [
             f"{'.'.join(map(str, e['loc'])) or 'the arguments'}: {e['msg']}" for e in error.errors(include_url=False)

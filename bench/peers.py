@@ -49,8 +49,7 @@ def main() -> int:
             with _serving() as (url, told):
                 took = held(python, url, count)
                 seen = told()
-            # The peer holds one council before it is measured.
-            debates = count + (1 if name == "llm-council-core" else 0)
+            debates = count + 1  # both hold one debate before they are measured: imports and first connections
             if seen["calls"] != debates * CALLS[name]:
                 print(f"{name}: {seen['calls']} calls for {debates} debates", file=sys.stderr)
             ideal = STEPS[name] * LATENCY
@@ -128,6 +127,7 @@ def _duels(python: Path, url: str, count: int) -> dict[str, float]:
 
 def hold_duels(url: str, count: int) -> None:
     async def hold(workspace: Path) -> dict[str, float]:
+        await duel(url, workspace)
         began, cpu = time.monotonic(), time.process_time()
         await asyncio.gather(*(duel(url, workspace) for _ in range(count)))
         return {"wall": time.monotonic() - began, "cpu": time.process_time() - cpu}

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import crosses
+import duels
 import pytest
-from console import piped
+from console import REBUT, piped
 from repositories import commit, new
 
 import rebut
@@ -219,3 +223,148 @@ def test_python_says_so_itself(repo: Path) -> None:
         models=list(crosses.seats(repo.parent / "seats", said("B")).values()), workspace=repo, run_checks=True
     )
     assert outcome.review is not None and outcome.review.findings[0].check is not None
+
+
+# a duel: claims, points and answers
+
+
+def duel(repo: Path, answers: dict[str, Any], **named: Any) -> Outcome:
+    seats = {role: duels.script(repo.parent / f"{role}.json", answers, model=role) for role in SEATS}
+    return rebut.run("duel", "Is total() right?", workspace=repo, rounds=2, run_checks=True, **{**seats, **named})
+
+
+SEATS = ("proposer", "challenger", "judge")
+PRINTS = {"runner": "python", "code": "from shop.cart import total\nprint(total([1, 2]))\n", "shows": "prints this"}
+ONE = {"place": "shop/cart.py:3", "quote": "for price in prices[1:]:"}
+
+
+def argued(**more: Any) -> dict[str, Any]:
+    claim = {"text": "It adds all prices.", "evidence": [ONE], "check": PRINTS | {"prints": "3"}}
+    flaw = duels.flaw("The first price is left out.", evidence=[ONE], check=PRINTS | {"prints": "2"})
+    answer = {"id": "D1", "argument": "It is meant so.", "evidence": [ONE], "move": "rebut"}
+    answer |= {"check": {"runner": "python", "code": "import shop.cart\n", "shows": "passes on the new version"}}
+    return {
+        "r1/opening@proposer": duels.opening(claims=[claim]),
+        "r1/challenge@challenger": duels.challenge(flaws=[flaw], unsupported=[]),
+        "r2/defense@proposer": {"responses": [answer], "position": "Keep it.", "claims": [], "need": []},
+        "r2/follow-up@challenger": duels.follow_up(2, {"D1": "unresolved"}),
+        "verdict@judge": duels.verdict(winner="proposer", reasoning="C1 decides it."),
+    } | more
+
+
+def test_claims_points_and_answers_of_a_duel_may_have_checks(repo: Path) -> None:
+    outcome = duel(repo, argued())
+    ledger = outcome.ledger
+    assert [c.check.mark for c in ledger.claims if c.check] == ["refuted"]
+    assert [p.check.mark for p in ledger.points if p.check] == ["shown"]
+    assert [m.check.mark for m in ledger.moves if m.check] == ["shown"]
+    asked = prompts(outcome)
+    assert "[refuted: it prints something else" in asked["r1/challenge@challenger"]
+    assert "[shown: it prints as it should" in asked["r2/defense@proposer"]
+    verdict = next(prompt for key, prompt in asked.items() if key.startswith("verdict"))
+    assert "read the code" in verdict and "[shown: it passes as it should" in verdict
+    assert "check ignored" in [d.kind for d in outcome.doubts]
+    assert rebut.Outcome.from_json(outcome.to_json()).ledger == ledger
+
+
+def test_a_verdict_against_what_is_shown_says_what_is_wrong_with_the_check(repo: Path) -> None:
+    fault = duels.verdict(winner="proposer", reasoning="C1 decides it.", check_fault="D1: it takes a list of two.")
+    outcome = duel(repo, argued() | {"verdict@judge": fault})
+    assert "check ignored" not in [d.kind for d in outcome.doubts]
+
+
+def test_a_protocol_without_checks_refuses_the_flag(repo: Path) -> None:
+    done = piped("revise", "plan", "Which cart?", "--run-checks", cwd=repo)
+    assert done.returncode == 2 and "revise has no checks to run" in done.stderr
+
+
+# afterwards
+
+
+def test_checks_run_again_become_test_files_and_are_in_every_export(repo: Path, tmp_path: Path) -> None:
+    answers = said("C") | {
+        "r1/version.code@judge": crosses.patch(PATCH.format(over="prices")),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked("F1", "fixed")], agrees=True),
+    }
+    outcome = review(repo, answers, rounds=2)
+    id = outcome.session
+    again = piped("rerun", id, cwd=repo)
+    assert (again.returncode, again.stdout.split()[:3]) == (0, ["F1", "pytest", "shown:"]), again.stderr
+    assert piped("rerun", id, "F1", "--here", cwd=repo).returncode == 1
+    (repo / "shop/cart.py").write_text(CART)
+    here = piped("rerun", id, "F1", "--here", "--json", cwd=repo)
+    assert here.returncode == 0 and json.loads(here.stdout)["checks"][0]["now"]["mark"] == "passes"
+    assert "has no check for F7" in piped("rerun", id, "F7", cwd=repo).stderr
+    folder = tmp_path / "tests"
+    wrote = piped("export", id, "--format", "tests", "-o", str(folder), cwd=repo)
+    assert wrote.returncode == 0, wrote.stderr
+    (file,) = folder.iterdir()
+    assert file.name == "test_f1_the_first_price_is_left_out.py" and CODE.strip() in file.read_text()
+    assert piped("export", id, "--format", "tests", "-o", str(folder), cwd=repo).returncode == 2  # it is there already
+    sarif = json.loads(piped("export", id, "--format", "sarif", cwd=repo).stdout)
+    made = sarif["runs"][0]["results"][0]
+    assert made["properties"]["check"]["mark"] == "shown" and made["properties"]["check"]["onFinalVersion"] == "passes"
+    assert "Check (pytest): shown" in made["message"]["text"]
+    page = piped("export", id, "--format", "md", cwd=repo).stdout
+    assert "### F1: pytest, fails only on the new version" in page and "assert 5 == 6" in page
+    html = piped("export", id, "--format", "html", cwd=repo).stdout
+    assert "it fails on the new version and passes on the old one" in html
+    shown = piped("show", id, "--all", cwd=repo)
+    assert shown.returncode == 0 and "check shown, passes on the final version" in " ".join(shown.stdout.split())
+
+
+def test_a_text_is_checked_by_running_its_blocks_only_if_that_command_says_so(repo: Path, own_home: Path) -> None:
+    plan = repo / "PLAN.md"
+    plan.write_text(
+        "check: prints 5\n\n```python\nfrom shop.cart import total\nprint(total([1, 2, 3]))\n```\n\n"
+        "- **check:** passes\n\n~~~sh\ntest -f shop/gone.py\n~~~\n\n"
+        "```text\ncheck: passes\n```\n\n```python\nraise SystemExit(1)\n```\n\ncheck: prints 1\n\n```cobol\nx\n```\n"
+    )
+    config = own_home / "config.toml"
+    config.write_text("[checks]\nrun = true\n")
+    off = piped("check", "PLAN.md", "--json", cwd=repo, env={"REBUT_CONFIG": str(config)})
+    assert off.returncode == 0 and "checks" not in json.loads(off.stdout)
+    on = piped("check", "PLAN.md", "--run-checks", "--json", cwd=repo)
+    assert on.returncode == 1, on.stderr
+    found = json.loads(on.stdout)["checks"]
+    assert [(one["line"], one["mark"]) for one in found] == [(1, "shown"), (8, "refuted"), (22, "broken")]
+    said_on_screen = piped("check", "PLAN.md", "--run-checks", cwd=repo).stdout
+    assert "3 checks" in said_on_screen and "no runner is known for 'cobol'" in said_on_screen
+
+
+def test_a_debate_that_was_killed_while_a_check_ran_runs_it_again(repo: Path) -> None:
+    slow = CODE.replace("    assert", "    import time\n    time.sleep(3)\n    assert")
+    words = seats(repo, said("B") | {"r1/critique@critic": crosses.critique(raised(check=check(slow)))})
+    child = subprocess.Popen([REBUT, "review", *words, "--run-checks", "-q"], cwd=repo, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while not (running := _checks_of(child.pid)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert running, "the check runs"
+    child.kill()
+    child.wait()
+    while any(map(_is_check, running)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(map(_is_check, running)), "the sandbox ends with rebut"
+    done = piped("resume", "last", cwd=repo)
+    assert done.returncode == 0, done.stderr
+    assert "check shown" in done.stdout
+
+
+def _checks_of(parent: int) -> list[int]:
+    """The processes below this one that run a check."""
+    parents: dict[int, int] = {}
+    for place in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            parents[int(place.parent.name)] = int(place.read_text().rpartition(")")[2].split()[1])
+    below = {parent}
+    for _ in range(6):
+        below |= {pid for pid, above in parents.items() if above in below}
+    return [pid for pid in below if _is_check(pid)]
+
+
+def _is_check(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"/rebut/launcher.py" in words and b"bwrap" not in words

@@ -10,7 +10,7 @@ from rebut import __version__
 from rebut.ci.dismissals import Cited, cited
 from rebut.ci.gate import GatedReview, stands
 from rebut.ci.recorded_reviews import Review
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, as_row
 from rebut.core.redaction import PLACEHOLDER
 from rebut.core.text import clean, fingerprint, squeeze, valid_unicode
 from rebut.domain.review_result import ReviewFinding
@@ -97,6 +97,8 @@ def _result(
 ) -> dict[str, Json]:
     category = _category(finding)
     action = f"\n\nTo do: {finding.action}" if finding.action else ""
+    if finding.check is not None:
+        action += f"\n\nCheck ({finding.check.runner}): {finding.check.verdict}."
     action += "\n\nOutside the change that was reviewed." if finding.outside else ""
     bound = [place.path, place.digest] if place and place.lines else [finding.place, finding.text]
     key = fingerprint([category, *bound])
@@ -116,6 +118,10 @@ def _result(
             "outside": finding.outside,
         },
     }
+    if finding.check is not None:
+        properties = result["properties"]
+        assert isinstance(properties, dict)
+        properties["check"] = {**as_row(finding.check), "onFinalVersion": finding.rerun}
     if place is not None:
         result["locations"] = [{"physicalLocation": _location(place, target)}]
         if fixes := _fixes(finding, place):

@@ -44,6 +44,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "fork": CommandEntry("resume", "Copy a session with another model or setting; answers are reused.", SESSIONS),
     "replay": CommandEntry("show", "Repeat a session from its record, offline.", SESSIONS),
     "export": CommandEntry("export", "Export a session as HTML, Markdown, JSON, a decision record or SARIF.", SESSIONS),
+    "rerun": CommandEntry("rerun", "Run the checks of a session again, in the sandbox.", SESSIONS),
     "verify": CommandEntry("export", "Check that a session's record is complete and unaltered.", SESSIONS),
     "gate": CommandEntry("gate", "Pass or fail a recorded review by its findings, for CI.", SESSIONS),
     "comment": CommandEntry("comment", "Write the comment on a pull request from a review.", SESSIONS),

@@ -74,7 +74,7 @@ cannot run). What is shown weighs more than any quote; what is refuted or broken
 few lines settle the matter, and leave `check` empty elsewhere. Test behaviour: code that reads the source, the clock \
 or the network shows nothing. Runners: $runners."""
 BOTH_SIDES = "the old and one of the new version"
-ONE_SIDE = "the project as it is"
+ONE_SIDE = "the project as it is, which counts as the new version"
 
 WEIGH = """
 Checks were run by a program, and the result is listed with each: *shown* means that the code did what its author \

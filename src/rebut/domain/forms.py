@@ -237,8 +237,8 @@ def _no_check(value: Any) -> Any:
     return None if isinstance(value, str) else value
 
 
-Checks = Literal["", "may have one", "weighs one"]
-"""Whether an entry of a form may have a check, or rules on a statement that may have one."""
+Checks = Literal["", "may have one", "weighs one", "weighs all"]
+"""Whether an entry of a form may have a check, rules on a statement that may have one, or on all of them."""
 
 
 def code_of(holder: Form) -> CodeCheck | None:
@@ -265,8 +265,10 @@ def with_checks(form: type[F]) -> type[F]:
 
 @lru_cache(maxsize=64)
 def _with_check(entry: type[F]) -> type[F]:
-    fields: dict[str, Any] = {"check": (CHECK, Field(default=None, description="code that shows it; null for none"))}
-    if entry.checks == "weighs one":
+    fields: dict[str, Any] = {}
+    if entry.checks != "weighs all":
+        fields["check"] = (CHECK, Field(default=None, description="code that shows it; null for none"))
+    if entry.checks != "may have one":
         fields["check_fault"] = (Words, Field(default="", description=FAULT))
     return create_model(f"Checked{entry.__name__}", __base__=entry, __doc__=entry.__doc__, **fields)
 

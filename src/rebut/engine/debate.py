@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 CLOSING_TOKENS = 3000
 """What the prompt of a closing call needs beside the debate itself."""
 RESUME_OR_FORK = "Continue with `rebut resume`, or fork."
+WRITE_NO_CHECKS = ("lint", "rules", "human")
 V = TypeVar("V")
 F = TypeVar("F", bound="Form")
 
@@ -187,9 +188,14 @@ class Debate:
             raise DuplicateKey(f"{key} is asked twice in one run", "Give the step another name, or a `part`.")
         self._runtime.keys.add(key)
         more = (ask.check, closing, ask.max_output, ask.material, ask.refused)
+        schema = cast(Any, ask.schema)
+        if schema is not None and self.runners_for(ask.who):
+            from rebut.domain.forms import with_checks
+
+            schema = with_checks(schema)
         said = user_notes.heard(self._runtime.record, key)
         prompt = user_notes.with_notes(ask.prompt, said, self._runtime.fence_key)
-        return Question(key, ask.who, prompt, cast(Any, ask.schema), *more)
+        return Question(key, ask.who, prompt, schema, *more)
 
     async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
         got = await settle(self._runtime, q)
@@ -413,6 +419,10 @@ class Debate:
     def runners(self) -> Mapping[str, str]:
         """The runners of checks that participants may use, with what each runs; empty where checks are off."""
         return self._runtime.runners
+
+    def runners_for(self, who: Participant) -> Mapping[str, str]:
+        """The runners that a participant may use: analysers, rules and people write no checks."""
+        return {} if who.spec.provider in WRITE_NO_CHECKS else self.runners
 
     @property
     def has_old_side(self) -> bool:

@@ -134,6 +134,8 @@ class Protocol:
     """Settings → how many closing calls each judge makes; one if it is not given."""
     reviews: bool = False
     """Its outcome carries a `ReviewResult`: findings that a gate can judge."""
+    checks: bool = False
+    """Its participants may add checks, which are run if the user says so."""
     place: str = ""
     """The setting that names the folder of its files; `-` there means the session's own folder."""
     calls: Callable[[Any], Mapping[str, int]] | None = None

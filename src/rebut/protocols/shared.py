@@ -12,6 +12,7 @@ from rebut.core import files
 from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
+from rebut.domain.checks import may_add
 from rebut.domain.ledger import Ledger, MoveKind, Point, Same
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.domain.review_result import MOVES
@@ -40,6 +41,7 @@ NO_CONTEXT = "No files were given."
 def prompt_head(debate: Debate, rule: str) -> dict[str, str]:
     """How the prompt of every debater begins: rule, topic and files, in an order that stays from round to round."""
     files = f"\n\n{CONTEXT}\n\n{debate.quote('files', debate.context)}" if debate.context else f"\n\n{NO_CONTEXT}"
+    rule += may_add("point or claim", debate.runners, both_sides=debate.has_old_side)
     return {"rule": rule, "fences": FENCES, "topic": debate.quote("topic", debate.topic), "context": files}
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.domain import render
+from rebut.domain.checks import CodeCheck
 from rebut.domain.ledger import ledger_to_json
 from rebut.domain.session_status import counted_ledger, headline_of, ledger_of, outcome_of, status
 from rebut.domain.user_notes import heard, unheard
@@ -70,8 +72,25 @@ def markdown(record: Record) -> str:
         made = outcome.review if outcome else None
         weighed = {f.id: f.severity for f in made.findings} if made else None
         rows += ["## Claims and points", "", *render.table(final, weighed), ""]
+    if final.checks:
+        rows += ["## Checks", "", *_checks(final.checks)]
     rows += ["## Cost", "", spent(record.spent()), ""]
     return "\n".join(rows).rstrip() + "\n"
+
+
+def _checks(found: Sequence[tuple[str, CodeCheck]]) -> list[str]:
+    """Every check with its code, what it did and the command."""
+    rows = []
+    for id, check in found:
+        rows += [f"### {id}: {inline(check.runner)}, {inline(check.claim)}", "", inline(check.verdict), ""]
+        rows += [*_fenced(check.code), ""]
+        rows += [f"`{inline(check.command)}` in the sandbox:", "", *_fenced(check.output), ""] if check.output else []
+    return rows
+
+
+def _fenced(text: str) -> list[str]:
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return [fence, text.strip("\n"), fence]
 
 
 def as_json(record: Record) -> dict[str, Json]:

@@ -143,6 +143,8 @@ class Setup:
             raise UsageError(f"there is no folder {self.workspace} to work in", "Give a workspace that exists.")
         options = DebateOptions(**{one.name: named.pop(one.name) for one in fields(DebateOptions) if one.name in named})
         made = load(protocol)
+        if options.run_checks and not made.checks:
+            raise UsageError(f"{made.name} has no checks to run", "Leave out --run-checks.")
         given, wanted, notices = self._prepared(made, named)
         usual = defaults(self.config, made)
         lowered = self.lowered({**(options.limits or {}), "rounds": wanted.get("rounds")})
@@ -175,7 +177,7 @@ class Setup:
             most_rounds=self._most_rounds,
             redaction=options.redaction,
             unread_ok=self.config.gate.unread_ok,
-            run_checks=self._runs_checks(options.run_checks),
+            run_checks=self._runs_checks(made, options.run_checks),
             searched=target is not None and (target, options.redaction) == self._resolved,
         )
         if made.check:
@@ -239,9 +241,11 @@ class Setup:
         sampling = Sampling.of(options.temperature, options.seed)
         return replace(seats, participants=tuple(replace(p, sampling=sampling) for p in seats.participants))
 
-    def _runs_checks(self, asked: bool | None) -> bool:
+    def _runs_checks(self, protocol: Protocol, asked: bool | None) -> bool:
         """A flag decides. The config counts only if a person is there, so that no hook or agent runs checks by it."""
-        return bool(asked) if asked is not None else self.config.run_checks and self._attended() and not self.rehearsal
+        if asked is not None or not protocol.checks:
+            return bool(asked)
+        return self.config.run_checks and self._attended() and not self.rehearsal
 
     def _attended(self) -> bool:
         """Whether a person is there. With `git diff | rebut review -` one still reads what the terminal prints."""

@@ -21,6 +21,7 @@ from rebut.core.json_value import Json, as_row
 from rebut.core.text import counted
 from rebut.domain import render
 from rebut.domain.amounts import duration, money, size, spent
+from rebut.domain.checks import CodeCheck
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, Same, Slip, distinct, from_json, noun_in, similar
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import MOVES, SILENT
@@ -284,11 +285,12 @@ class Frames:
 
     def _wording(self, p: Point) -> Row:
         row: Row = {"by": p.by, "round": p.round, "text": p.text, "action": p.action, "fix": p.fix, "was": p.was}
-        return _filled(row | {"cites": self._cites(p.evidence, p.by, p.round, p.about)})
+        return _filled(row | {"cites": self._cites(p.evidence, p.by, p.round, p.about), "check": _check(p.check)})
 
     def _claim(self, c: Claim) -> Row:
         row: Row = {"id": c.id, "text": c.text, "by": c.by, "round": c.round}
-        return row | {"cites": self._cites(c.evidence, c.by, c.round, "")}
+        cites = self._cites(c.evidence, c.by, c.round, "")
+        return row | {"cites": cites} | ({"check": _check(c.check)} if c.check else {})
 
     def _move(self, m: Move) -> Row:
         if id(m) not in self._move_rows:
@@ -301,7 +303,7 @@ class Frames:
             word = SILENT
         row: Row = {"point": m.point, "kind": m.kind, "word": word, "by": m.by, "round": m.round, "reason": m.reason}
         row |= {"severity": m.severity, "after": m.after, "objection": m.objection}
-        return _filled(row | {"cites": self._cites(m.evidence, m.by, m.round, "")})
+        return _filled(row | {"cites": self._cites(m.evidence, m.by, m.round, ""), "check": _check(m.check)})
 
     def _cites(self, evidence: Sequence[Evidence], by: str, round: int, about: str) -> list[Json]:
         version, documents = self._known_in.setdefault(round, (len(self.versions), len(self.documents)))
@@ -408,6 +410,11 @@ def _named(entry: object) -> Iterable[str]:
         return (entry.same_as,) if entry.same_as else ()
     point = getattr(entry, "point", "")
     return (point,) if point else ()
+
+
+def _check(check: CodeCheck | None) -> Json:
+    """A check as the page shows it; None if there is none."""
+    return {**as_row(check), "claim": check.claim, "verdict": check.verdict} if check else None
 
 
 def _filled(row: Row) -> Row:

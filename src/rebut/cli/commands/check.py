@@ -31,22 +31,26 @@ SLOW = 2.0
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder that citations refer to. [this repository or folder]",
 )
+@click.option(
+    "--run-checks", "run", is_flag=True, help="Also run each block of code below a line `check:`, in a sandbox."
+)
 @json_flag
-def check_command(files: tuple[str, ...], everything: bool, root: Path | None, as_json: bool) -> int:
+def check_command(files: tuple[str, ...], everything: bool, root: Path | None, run: bool, as_json: bool) -> int:
     """Check every citation in FILE (- for standard input): does the path exist, is the quoted text at that line?
 
-    Exit code 1 if a citation is absent. Found means that the quoted words are there, not that they prove anything.
+    Exit code 1 if a citation is absent, or with --run-checks if a check does not show what it says; 3 if one could not
+    be run. Found means that the quoted words are there, not that they prove anything.
     """
     from rebut.cli.output import say_json
 
-    rows = [_check(file, everything, root, as_json) for file in files]
+    rows = [_check(file, everything, root, run, as_json) for file in files]
     code = max(exit for exit, _ in rows)
     if as_json:
         say_json(rows[0][1] if len(rows) == 1 else {"files": [row for _, row in rows], "exit": code})
     return code
 
 
-def _check(file: str, everything: bool, root: Path | None, as_json: bool) -> tuple[int, dict[str, object]]:
+def _check(file: str, everything: bool, root: Path | None, run: bool, as_json: bool) -> tuple[int, dict[str, object]]:
     """Check one file, and print the result unless it is for JSON."""
     from rebut.cli.output import folded, say, width
     from rebut.core.json_value import as_row
@@ -60,6 +64,10 @@ def _check(file: str, everything: bool, root: Path | None, as_json: bool) -> tup
     found, counts = checked.citations, checked.counts
     code = 0 if checked.ok else 1
     row = {"file": name, "counts": counts, "citations": as_row(found), "exit": code}
+    ran, lines = _run(text, root, folder) if run else ([], [])
+    if run:
+        code = max([code, *(exit for exit, _ in ran)])
+        row |= {"checks": [shown for _, shown in ran], "exit": code}
     if as_json:
         return code, row
     tally = ", ".join(f"{counts[mark]} {mark}" for mark in get_args(Verdict) if mark in counts)
@@ -75,7 +83,26 @@ def _check(file: str, everything: bool, root: Path | None, as_json: bool) -> tup
         say(f"{head}   {note}".rstrip() if beside else below)
     if len(listed) > MOST:
         say(f"    … {len(listed) - MOST:,} more; --json has them all")
+    for line in lines:
+        say(folded(line, sys.stdout, 16))
     return code, row
+
+
+def _run(text: str, root: Path | None, folder: Path | None) -> tuple[list[tuple[int, dict[str, object]]], list[str]]:
+    """Run the checks of a text: the exit code and a row for each, and what a terminal shows."""
+    from rebut.core.json_value import as_row
+    from rebut.core.text import counted
+    from rebut.setup.fenced_checks import run
+
+    found = run(text, root=root, folder=folder)
+    lines = [f"  {counted(len(found), 'check')}" if found else "  no checks: a check is a block of code below `check:`"]
+    codes = {"shown": 0, "not run": 3}
+    rows = []
+    for line, check in found:
+        rows.append((codes.get(check.mark, 1), {"line": line, **as_row(check)}))
+        what = f"{check.runner}, {check.claim}" if check.runner else check.claim
+        lines.append(f"    {check.mark:<11} line {line}: {what}: {check.note}".rstrip(": "))
+    return rows, lines
 
 
 @contextmanager

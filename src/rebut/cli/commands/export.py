@@ -21,21 +21,23 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["md", "html", "json", "adr", "sarif", "github"]),
+    type=click.Choice(["md", "html", "json", "adr", "sarif", "github", "tests"]),
     default="md",
     show_default=True,
 )
 @click.option(
     "--output",
     "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write to this file. [the terminal; html: rebut-ID.html]",
+    type=click.Path(path_type=Path),
+    help="Write to this file; tests: into this folder. [the terminal; html: rebut-ID.html]",
 )
 @click.option("--with-prompts", is_flag=True, help="With html: include every prompt, and all that was reviewed.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @json_flag
 def export_command(id: str, form: str, output: Path | None, with_prompts: bool, force: bool, as_json: bool) -> int:
     """Export a session: as HTML, Markdown or JSON, its decision as an ADR, a review as SARIF or annotations.
+
+    `tests` writes the checks that were shown as test files, ready for the repository.
 
     HTML is one file that shows the debate in any browser, without a network. It has what was said and the lines that
     were cited; it leaves out prompts and files that no citation names, unless you add --with-prompts.
@@ -47,6 +49,8 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
     from rebut.reports import adr, export
 
     record = sessions.load(folder_of(id))
+    if form == "tests":
+        return _tests(record, output, force)
     if form in ("sarif", "github"):
         text = _findings(record, form)
     elif form == "html":
@@ -61,6 +65,8 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
         # Annotations are workflow commands with their text escaped, so they are printed unchanged.
         print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"), verbatim=True)
         return 0
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder", "Name a file.")
     if output.is_symlink():
         raise UsageError(f"{output} is a link", f"Name the file itself: {output.resolve()}.")
     if output.exists() and not force:
@@ -74,6 +80,38 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
             f"  {output}: {size(len(text.encode('utf-8', 'replace')), 'B')}, one file that any browser shows",
             sys.stderr,
         )
+    return 0
+
+
+def _tests(record: Record, folder: Path | None, force: bool) -> int:
+    """Write the checks that were shown, one file each, or print them."""
+    from rebut.cli.output import say
+    from rebut.core import files
+    from rebut.core.errors import UsageError
+    from rebut.domain.session_status import counted_ledger
+    from rebut.reports.shown_checks import as_files
+
+    found = as_files(counted_ledger(record), record.opened.id)
+    if not found:
+        raise UsageError(
+            f"no check of session {record.opened.id} was shown", "`rebut rerun ID` runs the checks of a session again."
+        )
+    if folder is None:
+        for name, text in found.items():
+            say(f"# ---- {name}\n{text.rstrip()}\n", verbatim=True)
+        return 0
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder", "Name a folder for the test files.")
+    taken = [name for name in found if (folder / name).exists() or (folder / name).is_symlink()]
+    if taken and not force:
+        raise UsageError(f"{folder / taken[0]} already exists", "Use --force to replace it.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in found.items():
+            files.write(folder / name, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
+    say("\n".join(f"  {folder / name}" for name in found))
     return 0
 
 

@@ -14,4 +14,5 @@ version = "7"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"
+checks = True
 closing_tokens = 16_000

@@ -9,6 +9,7 @@ from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.core.types import Material
+from rebut.domain.checks import to_weigh
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import Ledger, baseless
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict, Vote
@@ -50,7 +51,7 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
             rounds=f"{state.rounds} of {planned} rounds were completed.",
             transcript="\n\n".join(debate.quote(shown(label), shown(text)) for label, text in told),
             points=debate.quote("the points at issue", shown(render.points(ledger, author, quoted_since=1))),
-            checked=shown(render.checked(ledger, author)),
+            checked=shown(render.checked(ledger, author)) + to_weigh("point", debate.runners),
         )
 
     def winner(form: Choice, order: judges.Order) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import FOLDED, Form, no_items
+from rebut.domain.forms import FOLDED, Checks, Form, no_items
 
 
 class Comparison(Form):
@@ -25,6 +25,7 @@ class Comparison(Form):
 class Choice(Form):
     """The better of two answers. There is no field for a draw."""
 
+    checks: ClassVar[Checks] = "weighs all"
     reasoning: str = Field(description="why, naming the ids of the claims and points that decided it")
     unresolved: list[str] = Field(
         default_factory=no_items, description="questions that neither answer settles well enough"

@@ -12,7 +12,7 @@ from functools import partial
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.types import Material
-from rebut.domain.forms import cited
+from rebut.domain.forms import cited, code_of
 from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
@@ -175,9 +175,11 @@ async def defend(r: Round, state: AskState) -> list[str]:
         for response in form.responses:
             proof, kind = cited(response.evidence), MOVES[response.move]
             of = response.id if against(r.ledger, seat).point(response.id) else f"{response.id} of the other answer"
-            entries.append(Move(of, kind, seat, r.n, response.argument, proof, proof=kind == "concede"))
+            entries.append(
+                Move(of, kind, seat, r.n, response.argument, proof, proof=kind == "concede", check=code_of(response))
+            )
         entries += reply_checks.joined_by_defense(against(r.ledger, seat), form, r.n, seat)[0]
-        entries += [Claim(c.text, seat, r.n, cited(c.evidence)) for c in form.claims if c.text]
+        entries += [Claim(c.text, seat, r.n, cited(c.evidence), check=code_of(c)) for c in form.claims if c.text]
         new = await r.note(f"defense.{seat}", entries)
         state.now[seat] = form.position
         state.turns.append(AnswerTurn(r.n, "defense", seat, render.defense(form, r.ledger, r.n, seat, new)))
@@ -218,7 +220,9 @@ def _raised(r: Round, form: Challenge | FollowUp, by: str, of: str) -> list[Entr
         for one in form.rulings:
             proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
             id = one.id if mine.point(one.id) else f"{one.id} of the other answer"
-            entries.append(Move(id, RULINGS[one.ruling], by, r.n, one.reason, proof, proof=gives_in))
+            entries.append(
+                Move(id, RULINGS[one.ruling], by, r.n, one.reason, proof, proof=gives_in, check=code_of(one))
+            )
         entries += reply_checks.joined_by_follow_up(mine, form, r.n, by)[0]
         ruled = {mine.issue_of(one.id) for one in form.rulings}
         ruled |= {issue.id for p in new if (issue := r.ledger.repeated(p))}

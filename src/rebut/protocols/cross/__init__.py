@@ -19,6 +19,7 @@ version = "6"
 seats = SEATS
 judge = "judge"
 letter = "F"
+checks = True
 noun = "finding"
 reviews = True
 place = "state_dir"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from rebut.core.errors import ParticipantFailed
 from rebut.core.text import counted, squeeze, tokens
-from rebut.core.types import Changed, Material, Participant
+from rebut.core.types import Changed, Material
 from rebut.domain import checks, review_result
-from rebut.domain.forms import code_of, with_checks
+from rebut.domain.forms import code_of
 from rebut.domain.ledger import Entry, Move, Slip
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Answers, Ask, Debate, Round
@@ -95,7 +95,7 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
     earlier = [f for f in review_result.findings_of(r.ledger) if f.status not in weighing.OVER]
     where = f"{squeeze(r.topic)}, round {r.n}"
     asks = list[Ask[Any]]()
-    runners = _runners_for(r, critic)
+    runners = r.runners_for(critic)
     may_check = checks.may_add("finding", runners, both_sides=r.has_old_side)
     shared = {"rule": prompts.EVIDENCE_RULE + may_check, "severities": prompts.SEVERITIES, "fences": FENCES}
     again = any(not state.is_kept(p.id) for p in r.ledger.points)
@@ -112,21 +112,14 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
             mine = ballot.of_critic(where, seen, earlier)
             material = Material(_changes(target, version, part), weighing.for_programs(r.ledger, True), mine)
             prompt = fill(prompts.CODE, **shared, artifact=since + shown)
-            form = with_checks(CodeCritique) if runners else CodeCritique
-            asks.append(Ask(critic, prompt, form, check, name, material))
+            asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":
         check = reply_checks.critique(r.ledger, changed, document(target, ProposalCritique))
         prompt = fill(prompts.PROPOSAL, **shared, artifact=_text(r, version))
         of_text = Material(ballot=ballot.of_critic(where, version.text, earlier))
-        of_proposal = with_checks(ProposalCritique) if runners else ProposalCritique
-        asks.append(Ask(critic, prompt, of_proposal, check, "text" if asks else "", of_text))
+        asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else "", of_text))
     # Without any answer, the first round stays open for resume; a later one ends with what there is.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
-
-
-def _runners_for(r: Round, who: Participant) -> Mapping[str, str]:
-    """The runners that a seat may use: analysers, rules and people write no checks."""
-    return {} if who.spec.provider in (*PROGRAMS, "human") else r.runners
 
 
 def document(target: Target, form: type[CodeCritique]) -> str:
@@ -194,7 +187,7 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
 
 async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     who, version = r.seat("judge"), state.latest
-    runners = _runners_for(r, who)
+    runners = r.runners_for(who)
     fresh = weighing.raised_in(r.ledger, r.n)
     earlier = [p for p in r.ledger.points if p not in fresh]
     before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", render.weighed(r.ledger, earlier))
@@ -221,8 +214,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
         outside=ending.apart(r, state),
         unquestioned=state.trusting or who.spec.provider == "human",
     )
-    form_of = with_checks(Judgement) if runners else Judgement
-    answer = await r.ask(who, "judgement", prompt, schema=form_of, check=check, material=material)
+    answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [
         Move(w.id, w.move, "judge", r.n, reply_checks.reason_of(w), severity=w.severity, check=code_of(w))

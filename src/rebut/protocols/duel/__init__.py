@@ -17,5 +17,6 @@ version = "7"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"
+checks = True
 place = "state_dir"
 closing_tokens = 16_000

@@ -10,6 +10,7 @@ from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, squeeze, tame
 from rebut.core.types import Material
+from rebut.domain.checks import to_weigh
 from rebut.domain.claims import Doubt
 from rebut.domain.ledger import UNPROVEN, Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
@@ -41,7 +42,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             topic=debate.quote("topic", debate.topic),
             transcript="\n\n".join(debate.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in turns),
             points=debate.quote("the points at issue", render.points(ledger, quoted_since=1)),
-            checked=render.checked(ledger),
+            checked=render.checked(ledger) + to_weigh("point", debate.runners),
             # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
             rounds=f"{rounds} of {planned} rounds were completed.",
         )
@@ -76,6 +77,11 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         doubts.append(Doubt("part missing", said="an earlier round could not be summed up for the judge"))
     if not trusting and (wrong := misread(ledger, decision.reasoning)):  # even after it was sent back
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
+    if overruled := reply_checks.overruled(ledger, decision):
+        said = (
+            f"the verdict goes against {', '.join(overruled)}, and nothing is said about what is wrong with the check"
+        )
+        doubts.append(Doubt("check ignored", "A CHECK WAS IGNORED", said))
     if baseless:
         doubts.append(Doubt("struck points", said="every point of the challenger cites something that is absent"))
     return Outcome(

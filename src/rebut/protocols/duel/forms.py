@@ -10,6 +10,7 @@ from rebut.domain.forms import (
     CLAIM,
     FOLDED,
     OTHERWISE,
+    Checks,
     Cites,
     Form,
     Glance,
@@ -18,6 +19,7 @@ from rebut.domain.forms import (
     SameAs,
     Severity,
     cited,
+    code_of,
     no_items,
 )
 from rebut.domain.ledger import Point
@@ -28,6 +30,7 @@ Category = Annotated[Literal["correctness", "security", "developer experience", 
 class Assertion(Form):
     """A claim of the proposer's own case."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = CLAIM
     text: str
     evidence: Cites = Field(default_factory=no_items)
@@ -47,6 +50,7 @@ class Opening(Form):
 class Flaw(Form):
     """Something wrong or missing in the other side's case."""
 
+    checks: ClassVar[Checks] = "may have one"
     evidence: Cites = Field(default_factory=no_items)
     text: str
     category: Category
@@ -56,7 +60,17 @@ class Flaw(Form):
 
     def point(self, by: str, round: int) -> Point:
         """For the ledger."""
-        return Point(self.text, by, round, self.severity, self.category, cited(self.evidence), self.about, self.same_as)
+        return Point(
+            self.text,
+            by,
+            round,
+            self.severity,
+            self.category,
+            cited(self.evidence),
+            self.about,
+            self.same_as,
+            check=code_of(self),
+        )
 
 
 class Agreement(Form):
@@ -92,6 +106,7 @@ class Challenge(Form):
 class Response(Form):
     """The proposer's answer to one point."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = Glance("argument", "move", "id")
     id: str = Field(description="the point's id, such as D1")
     argument: str
@@ -115,6 +130,7 @@ class Defense(Form):
 class Ruling(Form):
     """The challenger's ruling on one answer."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
     reason: str = Field(description="for resolved: what convinced you")
@@ -160,6 +176,7 @@ class Dispute(Form):
 class Decision(Form):
     """The judge's verdict. There is no field for a draw."""
 
+    checks: ClassVar[Checks] = "weighs all"
     reasoning: str = Field(description="why one side wins, by the ids that decided it")
     genuine_disagreement: Level = Field(description="did the challenger hold a position of its own?")
     evidence_quality: Level = Field(description="did both sides cite specifics?")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from rebut.core.citation_syntax import find
 from rebut.core.text import squeeze, tokens
-from rebut.domain.forms import Cite
+from rebut.domain.forms import Cite, fault_of
 from rebut.domain.ledger import Ledger, MoveKind, Same
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
 from rebut.protocols.shared import called_same, misread, unknown, unsound
@@ -150,9 +150,22 @@ def decision(ledger: Ledger, *, trusting: bool = False) -> Callable[[Decision], 
         wrong = reasoned(ledger, reply.reasoning, trusting=trusting)
         if not reply.recommendation:
             wrong.append("there is no recommendation: say what to do")
+        wrong += [
+            f"the check of {id} is marked shown: say under `check_fault`, by id, what is wrong with it"
+            for id in overruled(ledger, reply)
+        ]
         return wrong
 
     return check
+
+
+def overruled(ledger: Ledger, reply: Decision) -> list[str]:
+    """Points that a check shows, and against which the verdict goes without a word on what is wrong with the check."""
+    if reply.winner != "proposer":
+        return []
+    open_ids = {p.id for p in ledger.open}
+    shown = [p.id for p in ledger.points if p.check and p.check.mark == "shown" and p.id in open_ids]
+    return [id for id in shown if not re.search(rf"\b{id}\b", fault_of(reply))]
 
 
 def reasoned(ledger: Ledger, reasoning: str, *, trusting: bool = False) -> list[str]:

@@ -7,7 +7,7 @@ from functools import partial
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.core.text import squeeze
 from rebut.core.types import Material
-from rebut.domain.forms import cited
+from rebut.domain.forms import cited, code_of
 from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
@@ -116,9 +116,11 @@ async def defense(r: Round, before: str, position: str) -> Turn | Failure:
     form, entries = answer.value, list[Entry]()
     for one in form.responses:
         proof, kind = cited(one.evidence), reply_checks.MOVES[one.move]
-        entries.append(Move(one.id, kind, "proposer", r.n, one.argument, proof, proof=kind == "concede"))
+        entries.append(
+            Move(one.id, kind, "proposer", r.n, one.argument, proof, proof=kind == "concede", check=code_of(one))
+        )
     entries += reply_checks.joined_by_defense(r.ledger, form, r.n)[0]
-    entries += [Claim(c.text, "proposer", r.n, cited(c.evidence)) for c in form.claims if c.text]
+    entries += [Claim(c.text, "proposer", r.n, cited(c.evidence), check=code_of(c)) for c in form.claims if c.text]
     await r.note("defense", entries)
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
     return Turn(r.n, "proposer", render.defense(form, r.ledger, r.n), quotable, form.position)
@@ -135,7 +137,7 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     for one in form.rulings:
         proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
         kind = reply_checks.RULINGS[one.ruling]
-        entries.append(Move(one.id, kind, "challenger", r.n, one.reason, proof, proof=gives_in))
+        entries.append(Move(one.id, kind, "challenger", r.n, one.reason, proof, proof=gives_in, check=code_of(one)))
     entries += reply_checks.joined_by_follow_up(r.ledger, form, r.n)[0]
     new = _flaws(form.flaws, r.n)
     ruled = {r.ledger.issue_of(one.id) for one in form.rulings} | {
@@ -163,7 +165,7 @@ def _later_prompt(r: Round, template: str, before: str, **more: str) -> str:
 
 
 def claims(form: Opening, by: str) -> list[Entry]:
-    return [Claim(c.text, by, 1, cited(c.evidence)) for c in form.claims if c.text]
+    return [Claim(c.text, by, 1, cited(c.evidence), check=code_of(c)) for c in form.claims if c.text]
 
 
 def _flaws(flaws: list[Flaw], n: int) -> list[Point]:

@@ -17,5 +17,6 @@ version = "7"
 seats = {"lead": 1, "challenger": MANY, "judge": 1}
 judge = "judge"
 letter = "B"
+checks = True
 closing_tokens = 16_000
 place = "place"

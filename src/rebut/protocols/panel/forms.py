@@ -6,7 +6,21 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import CLAIM, FOLDED, OTHERWISE, Cites, Form, Glance, Level, Need, SameAs, cited, no_items
+from rebut.domain.forms import (
+    CLAIM,
+    FOLDED,
+    OTHERWISE,
+    Checks,
+    Cites,
+    Form,
+    Glance,
+    Level,
+    Need,
+    SameAs,
+    cited,
+    code_of,
+    no_items,
+)
 from rebut.domain.ledger import Point, Severity
 
 Strength = Annotated[Literal["minor", "moderate", "strong"], FOLDED]
@@ -41,6 +55,7 @@ class Personas(Form):
 class Assertion(Form):
     """A claim that the position rests on."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = CLAIM
     text: str
     evidence: Cites = Field(default_factory=no_items)
@@ -63,6 +78,7 @@ class Opening(Form):
 class Objection(Form):
     """A point against the position."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = Glance(tag="grade")
     evidence: Cites = Field(default_factory=no_items)
     text: str
@@ -78,7 +94,8 @@ class Objection(Form):
 
     def point(self, by: str, round: int) -> Point:
         """For the ledger."""
-        return Point(self.text, by, round, self.grade, self.category, cited(self.evidence), self.about, self.same_as)
+        evidence, again = cited(self.evidence), self.same_as
+        return Point(self.text, by, round, self.grade, self.category, evidence, self.about, again, check=code_of(self))
 
 
 class Examined(Form):
@@ -107,6 +124,7 @@ class Challenge(Form):
 class Response(Form):
     """The lead's answer to one point."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = Glance("reason", "move", "id")
     id: str = Field(description="the point's id, such as B1")
     reason: str
@@ -147,6 +165,7 @@ class Brief(Form):
 class Ruling(Form):
     """A challenger's ruling on the lead's answer to one of its points."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = Glance("reason", "ruling", "id")
     id: str
     reason: str = Field(description="for accept: what convinced you")

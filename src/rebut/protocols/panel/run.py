@@ -10,14 +10,15 @@ from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.json_value import Json
 from rebut.core.text import squeeze
 from rebut.core.types import Material
-from rebut.domain.forms import cited
-from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
+from rebut.domain.forms import cited, code_of
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, MoveKind, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Ask, Debate, Failure, Round
 from rebut.engine.preflight import Reach, reach
 from rebut.protocols.panel import ballot, ending, personas, prompts, render, reply_checks
 from rebut.protocols.panel.forms import (
+    Assertion,
     Assumptions,
     Brief,
     Challenge,
@@ -112,7 +113,7 @@ async def open_panel(debate: Debate, state: PanelState) -> None:
     for c, persona in zip(state.challengers, cast.personas, strict=True):
         c.persona, c.text = persona, personas.text(persona, cast.domain, debate.quote)
         c.who = replace(c.who, persona=c.text if c.reads else "")
-    await scope.note("position", [Claim(a.text, "lead", 1, cited(a.evidence)) for a in form.reasoning if a.text])
+    await scope.note("position", _claims(form.reasoning))
     state.positions.append(Position(1, 0, form.position, form.confidence))
     state.weaknesses, state.assumptions = list(form.weaknesses), list(form.assumptions)
     files = {c.file: c.text for c in state.challengers}
@@ -304,10 +305,11 @@ def _rulings(
         proof = cited(one.evidence)
         if one.ruling == "escalate":
             # Raised again by its own author as graver: the ledger joins it to the point that it repeats.
-            entries.append(Point(one.reason, c.seat, n, "P1", evidence=proof, same_as=one.id))
+            entries.append(Point(one.reason, c.seat, n, "P1", evidence=proof, same_as=one.id, check=code_of(one)))
             entries.append(Move(one.id, "contest", c.seat, n, one.reason, proof))
             continue
-        entries.append(Move(one.id, "resolve" if one.ruling == "accept" else "contest", c.seat, n, one.reason, proof))
+        kind: MoveKind = "resolve" if one.ruling == "accept" else "contest"
+        entries.append(Move(one.id, kind, c.seat, n, one.reason, proof, check=code_of(one)))
         if one.ruling == "accept" and one.reason.strip() and reply_checks.thin(one.reason, one.evidence):
             entries.append(Slip("dropped", one.id, c.seat, n))
     if form.answer == "accept":
@@ -480,7 +482,14 @@ def raised(c: Challenger, points: Sequence[Objection], n: int) -> list[Entry]:
     return [p.point(c.seat, n) for p in points if p.text]
 
 
+def _claims(reasoning: Sequence[Assertion]) -> list[Claim]:
+    return [Claim(a.text, "lead", 1, cited(a.evidence), check=code_of(a)) for a in reasoning if a.text]
+
+
 def answered(ledger: Ledger, responses: Sequence[Response], n: int) -> list[Entry]:
     moves = reply_checks.MOVES
-    out: list[Entry] = [Move(one.id, moves[one.move], "lead", n, one.reason, cited(one.evidence)) for one in responses]
+    out: list[Entry] = [
+        Move(one.id, moves[one.move], "lead", n, one.reason, cited(one.evidence), check=code_of(one))
+        for one in responses
+    ]
     return out + list[Entry](reply_checks.joins(ledger, responses, n)[0])

@@ -58,6 +58,15 @@ function row(found, line, number) {
   return el("span", { class: cited ? "line cited" : "line" }, el("span", { class: "number" }, `${cited ? "›" : " "}${number}`), ...text, "\n");
 }
 
+// A check: what it is to show, its mark, its code and what it did.
+export function proof(check) {
+  const kept = [el("pre", { class: "code", tabindex: "0" }, check.code)];
+  if (check.output) kept.push(el("p", { class: "file" }, "what it did"), el("pre", { class: "code", tabindex: "0" }, check.output));
+  if (check.command) kept.push(el("p", { class: "quiet" }, check.command));
+  const mark = (check.mark || "not run").replace(" ", "-");
+  return el("details", { class: `check ${mark}` }, el("summary", {}, el("b", {}, `check ${check.verdict}`), ` (${check.runner}, ${check.claim})`), kept);
+}
+
 export function board(debate, source, wanted) {
   const points = [...debate.points.values()].sort((a, b) => rank(debate, a) - rank(debate, b));
   const counts = new Map();
@@ -114,6 +123,7 @@ function card(debate, point, source, wanted) {
   const cites = el("div", { class: "cites" });
   for (const cite of (point.said ?? []).flatMap((one) => one.cites ?? []).slice(0, 12)) cites.append(citation(cite, source));
   if (!cites.firstChild) cites.append(el("span", { class: "cite none" }, "cites nothing"));
+  for (const one of point.said ?? []) if (one.check) cites.append(proof(one.check));
   made.append(cites, detail);
   function toggle(show = detail.hidden) {
     detail.hidden = !show;
@@ -150,6 +160,7 @@ function history(debate, point, source) {
     if (one.action) body.append(el("p", { class: "action" }, "to do: ", ...long(one.action, 900)));
     if (one.fix) body.append(el("p", { class: "action" }, "proposed text:"), el("pre", { class: "code", tabindex: "0" }, one.fix.slice(0, 8000)));
     if (kind !== "raised") for (const cite of one.cites ?? []) body.append(citation(cite, source));
+    if (kind !== "raised" && one.check) body.append(proof(one.check));
     out.append(body);
   }
   const parts = [out];
@@ -165,6 +176,7 @@ export function claims(debate, source) {
   const list = el("div", { class: "claims" });
   const made = some(all, (claim) => {
     const cites = (claim.cites ?? []).map((cite) => citation(cite, source));
+    if (claim.check) cites.push(proof(claim.check));
     return el("div", { class: "claim", id: `claim-${claim.id}` }, el("span", { class: "id" }, claim.id), el("span", { class: "words" }, ...long(claim.text, 600)), el("span", { class: "by" }, `${claim.by}, round ${claim.round}`), cites.length ? cites : el("span", { class: "cite none" }, "cites nothing"));
   }, list, 30);
   return el("details", { class: "all-claims" }, el("summary", {}, `${plural(all.length, "claim")} of the parties, with what ${all.length === 1 ? "it cites" : "they cite"}`), made);

@@ -12,6 +12,7 @@ from typing import Any
 
 import crosses
 import duels
+import panels
 from dialects import question, schema_name
 from loopback import Loopback
 
@@ -40,14 +41,18 @@ def _bare(text: str) -> str:
 
 
 def shown(prompt: str) -> tuple[DefectPair, str]:
-    """The side that a prompt shows."""
-    lines = dict[int, str]()
+    """The side that a prompt shows: its first file with numbered lines."""
+    body = list[str]()
     for number, text in _NUMBERED.findall(prompt):
-        lines.setdefault(int(number), text)
-    body = []
-    while len(body) + 1 in lines:
-        body.append(lines[len(body) + 1])
+        if int(number) == len(body) + 1:
+            body.append(text)
+        elif body:
+            break
     return known()[_bare("\n".join(body))]
+
+
+def position(pair: DefectPair, raised: list[Raised]) -> str:
+    return "\n".join(f"{pair.path}:{line} [{kind}] {grade} It is wrong." for line, kind, grade in raised) or "no defect"
 
 
 def critique(pair: DefectPair, side: str, raised: list[Raised]) -> Any:
@@ -77,7 +82,16 @@ def answers(critic: Critic, keeps: Callable[[str], bool] = lambda id: True) -> C
         prompt = question(body)
         if schema_name(body) == "Judgement" or "You are the JUDGE" in prompt:
             return json.dumps(judgement(prompt, keeps))
+        if not _NUMBERED.search(prompt):
+            return "ready"  # a panel asks first whether an expert can be reached
+        match schema_name(body):
+            case "Personas":
+                return json.dumps(panels.personas(1))
+            case "Challenge":
+                return json.dumps(panels.agree())
         pair, side = shown(prompt)
+        if schema_name(body) == "Opening":
+            return json.dumps(panels.opening(position=position(pair, critic(pair, side)), reasoning=[]))
         return json.dumps(critique(pair, side, critic(pair, side)))
 
     return answer

@@ -115,6 +115,16 @@ def test_the_vote_has_the_tokens_of_the_debate(workspace: Path, tmp_path: Path) 
     }
 
 
+def test_a_panel_is_scored_by_the_lines_of_its_position(workspace: Path, tmp_path: Path) -> None:
+    with serving(reviewers.finds(0.8, 0.3)) as server:
+        said, code = trial(server, "--arms", "one,panel", "--pairs", "8", "--out", str(tmp_path / "t"))
+    assert code == 0, said
+    one, panel = said["arms"]["one"], said["arms"]["panel"]
+    assert panel["pairs"] == 8 and panel["found"] == one["found"] > 3
+    assert panel["false_alarms"] == one["false_alarms"] and panel["calls"] > one["calls"]
+    assert "the panel found as many of 8 planted defects as one call" in said["sentence"]
+
+
 def test_lint_alone_needs_no_model(workspace: Path, tmp_path: Path) -> None:
     done = piped("trial", "--arms", "lint", "--pairs", "12", "--out", str(tmp_path / "t"), "--json")
     said = json.loads(done.stdout)

@@ -113,7 +113,7 @@ def share(hits: int, of: int) -> str:
 
 def notes(report: TrialReport) -> list[str]:
     """What the table does not say."""
-    out = list[str]()
+    out = list(report.notes)
     for arm in report.arms:
         if not arm.is_better_than_chance and not report.floor:
             out.append(f"{arm.arm} is no better than chance: {arm.found} found, chance finds {percent(arm.chance)}")

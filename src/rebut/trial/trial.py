@@ -59,6 +59,7 @@ class TrialReport:
     """Class of a failure → how many reviews failed so."""
     vote_tokens: float = 0.0
     """Tokens of the vote for one of the debate; 0 without either."""
+    notes: tuple[str, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -87,6 +88,8 @@ class TrialRun:
         self.setup, self.pairs, self.arms, self.models = setup, pairs, arms, models
         self.folder, self.seed, self.source, self.results, self.at_once = folder, seed, source, results, at_once
         self.floor = self.stopped = ""
+        self.notes: tuple[str, ...] = ()
+        """What the report says about the pairs."""
         self._read: dict[tuple[str, bool], TrialReview] = {}
         self._numbers: dict[str, int] = {}
 
@@ -281,6 +284,7 @@ class TrialRun:
             missing=sum(1 for line in lines if not self.results.done(line.hash)),
             failures=dict(self._failures()),
             vote_tokens=vote.tokens / debate.tokens if vote and debate and debate.tokens else 0.0,
+            notes=self.notes,
         )
 
     def _compared(self, arms: Sequence[str]) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rebut.api import Setup
+    from rebut.trial.repository_pairs import OwnPairs
     from rebut.trial.trial import TrialReport, TrialRun
 
 AT_ONCE = 8
@@ -23,6 +24,8 @@ AT_ONCE = 8
 @click.option(
     "--arms", default="one,vote,cross,panel,lint", metavar="LIST", help="one, vote, cross, panel, lint. [all]"
 )
+@click.option("--run-checks", is_flag=True, help="Take the pairs from your repository: its tests run in a sandbox.")
+@click.option("--repo", type=PATH, metavar="DIR", help="The repository, with --run-checks. [the current folder]")
 @click.option("--seed", type=int, default=1, metavar="N", help="Which pairs are taken. [1]")
 @click.option("--out", type=PATH, metavar="DIR", help="Where its results go. [a folder of your own, by its models]")
 @click.option("--at-once", type=click.IntRange(1, 1000), default=AT_ONCE, metavar="N", help="Reviews at once. [8]")
@@ -45,12 +48,39 @@ def trial_command(ctx: click.Context, /, **named: Any) -> int:
     return _trial(**named)
 
 
+@trial_command.command("scorecard")
+@json_flag
+def scorecard_command(as_json: bool) -> int:
+    """What the sessions on record say about each model in each role.
+
+    Points raised, citations found and absent, checks shown and refuted, points ruled valid or dismissed, cited lines
+    that changed later, concessions, walk-backs, and the cost of a valid point; each with the number of its cases.
+    """
+    import os
+    import sys
+
+    from rebut.cli.output import folded, say, say_json
+    from rebut.record import sessions
+    from rebut.trial.scorecard import blocks, heading, scorecard, to_json
+
+    card = scorecard(sessions.home(os.environ))
+    if as_json:
+        say_json(to_json(card))
+        return 0
+    say(folded(f"  {heading(card)}", sys.stdout, 2))
+    for line in blocks(card):
+        say(folded(f"  {line}" if line.startswith(" ") else f"\n  {line}", sys.stdout, 20))
+    return 0
+
+
 def _trial(
     *,
     company: str | None,
     count: int,
     arms: str,
     seed: int,
+    run_checks: bool,
+    repo: str | None,
     out: str | None,
     at_once: int,
     dry_run: bool,
@@ -64,7 +94,6 @@ def _trial(
     from rebut.api import Setup
     from rebut.batch.results import Results
     from rebut.cli.options import within
-    from rebut.cli.output import say
     from rebut.core.scratch import temporary_folder
     from rebut.trial.arms import Models, chosen, needs_model
     from rebut.trial.pairs import bundled, ordered
@@ -74,45 +103,81 @@ def _trial(
     for name, value in given.items():
         within(name, value)
     wanted = chosen(arms)
+    if repo and not run_checks:
+        raise click.UsageError("--repo needs --run-checks: the tests of the repository show which defects are real")
     setup = Setup()
-    every = bundled()
-    pairs = ordered(every, seed)[:count]
+    every = ordered(bundled(), seed)
     models = None
     if needs_model(wanted):
         named = [one.strip() for one in (company or "").split(",") if one.strip()]
         if not named:
             with temporary_folder() as made:
-                named = asyncio.run(found_models(setup, made, pairs[0]))
+                named = asyncio.run(found_models(setup, made, every[0]))
         models = Models(tuple(named))
-    source = f"the {len(every)} pairs that come with rebut"
-    folder = Path(out) if out else _folder(setup, source, models, seed)
+    place = Path(repo or ".").resolve() if run_checks else None
+    folder = Path(out) if out else _folder(setup, place, models, seed)
+    pairs, notes = every[:count], list[str]()
+    source = f"the {len(every)} that come with rebut"
+    if place and dry_run:
+        return _dry_run([], wanted, models, folder, count, f"the repository {place}", as_json)
+    if not dry_run:
+        made_folder(folder)
+    if place:
+        own = asyncio.run(_own_pairs(setup, place, folder, count, seed, quiet or as_json))
+        pairs, source, notes = list(own.pairs), own.source, list(own.notes)
+    if len(pairs) < count:
+        notes.append(f"{count} pairs were asked for, and there are {len(pairs)}")
     if dry_run:
         return _dry_run(pairs, wanted, models, folder, count, source, as_json)
-    made_folder(folder)
     results = Results(folder / REVIEWS)
     try:
         trial = TrialRun(
             setup, pairs, wanted, models, folder.resolve(), seed=seed, source=source, results=results, at_once=at_once
         )
+        trial.notes = tuple(notes)
         report, interrupted = asyncio.run(_run(trial, given, quiet or as_json))
     finally:
         results.close()
     code = 130 if interrupted else 0 if report.is_complete else 3
     _write(folder, report)
-    if len(pairs) < count and not quiet:
-        say(f"  {count} pairs were asked for, and there are {len(pairs)}")
     _show(report, folder, code, as_json)
     return code
+
+
+async def _own_pairs(setup: Setup, repo: Path, folder: Path, count: int, seed: int, quiet: bool) -> OwnPairs:
+    """The pairs of a repository. Ctrl-C keeps what was tried."""
+    import secrets
+    import sys
+
+    from rebut.cli.output import say
+    from rebut.core.redaction import Redactor
+    from rebut.trial.repository_pairs import RepositoryPairs
+
+    there = setup.at(repo)
+    key = folder / "redaction.key"  # the same placeholders again, so that the same pairs are found again
+    if not key.exists():
+        key.write_bytes(secrets.token_bytes(32))
+        key.chmod(0o600)
+    redactor = Redactor(key.read_bytes(), there.environment.known_secrets)
+
+    def progress(text: str) -> None:
+        if not quiet:
+            say(f"  {text}", sys.stderr)
+
+    never = tuple(there.environment.never)
+    return await RepositoryPairs(
+        repo, setup.env, redactor.door, never, folder / "defects.json", seed, progress=progress
+    ).find(count)
 
 
 REVIEWS, PAIRS, SUMMARY, PAGE = "reviews.jsonl", "pairs.jsonl", "trial.json", "trial.html"
 
 
-def _folder(setup: Setup, source: str, models: Any, seed: int) -> Path:
+def _folder(setup: Setup, repo: Path | None, models: Any, seed: int) -> Path:
     """The folder of a trial in the user's own: the same command finds it again."""
     import hashlib
 
-    said = "\0".join((source, str(seed), *(models.specs if models else ())))
+    said = "\0".join((str(repo or ""), str(seed), *(models.specs if models else ())))
     return setup.environment.root.parent / "trials" / hashlib.sha256(said.encode()).hexdigest()[:8]
 
 
@@ -204,25 +269,25 @@ def _dry_run(
     from rebut.trial.pairs import areas
     from rebut.trial.trial import FLOOR
 
+    wanted = len(pairs) or count
     kinds = len({pair.defect.kind for pair in pairs})
     files = len({pair.path for pair in pairs})
     row = {
-        "pairs": len(pairs),
+        "pairs": wanted,
         "files": files,
         "areas": areas(pairs),
         "kinds": kinds,
         "source": source,
         "arms": list(arms),
         "models": list(models.specs) if models else [],
-        "reviews_without_vote": 2 * len(pairs) * len([arm for arm in arms if arm != "vote"]),
+        "reviews_without_vote": 2 * wanted * len([arm for arm in arms if arm != "vote"]),
         "folder": str(folder),
     }
     if as_json:
         say_json(row)
         return 0
-    say(f"  {counted(len(pairs), 'pair')} of {source}: {counted(files, 'file')}, {counted(kinds, 'kind')} of defect")
-    if len(pairs) < count:
-        say(f"  {count} were asked for")
+    about = f": {counted(files, 'file')}, {counted(kinds, 'kind')} of defect" if pairs else ", as its tests show them"
+    say(f"  {counted(wanted, 'pair')} of {source}{about}")
     say(f"  arms      {', '.join(arms)}")
     if models:
         say(f"  reviewer  {models.reviewer}")

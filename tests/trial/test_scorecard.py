@@ -1,0 +1,64 @@
+"""`rebut trial scorecard`: what the sessions on record say about each model, and nothing where there are too few."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import reviewers
+from console import piped
+from reviewers import serving
+from test_trial import TWO, environment, trial
+
+from rebut.trial import twins
+from rebut.trial.pairs import DEFECT, bundled, ordered
+
+PAIRS = ordered(bundled(), 1)
+
+
+def reviewed(server: reviewers.Loopback, folder: Path, count: int) -> list[Path]:
+    out = []
+    for pair in PAIRS[:count]:
+        there = asyncio.run(twins.write(folder, pair, DEFECT))
+        done = piped("review", *TWO, "-q", env=environment(server), cwd=there)
+        assert done.returncode == 0, done.stderr
+        out.append(there)
+    return out
+
+
+def card() -> dict[str, Any]:
+    return json.loads(piped("trial", "scorecard", "--json").stdout)  # type: ignore[no-any-return]
+
+
+def test_each_model_and_role_with_the_number_of_cases(workspace: Path, tmp_path: Path) -> None:
+    assert "No ended session is on record" in piped("trial", "scorecard").stdout
+    with serving(reviewers.always_p1, keeps=lambda id: id != "F2") as server:
+        folders = reviewed(server, tmp_path / "w", 2)
+    made = card()
+    assert made["sessions"] == 2 and made["left_out"] == 0
+    critic = next(one for one in made["seats"] if one["role"] == "critic")
+    assert critic["model"] == "openai:gpt-4o" and critic["sessions"] == 2
+    assert critic["points"] == critic["ruled"] >= 8 and critic["valid"] == critic["ruled"] - 2
+    assert critic["found"] > critic["absent"] == 0 and critic["citations"] == critic["points"]
+    assert critic["changed"] == 0 and critic["of_changeable"] >= 8
+    text = piped("trial", "scorecard").stdout
+    assert "openai:gpt-4o as critic, 2 sessions" in text and "too few cases" in text
+    assert f"valid           {critic['valid'] / critic['ruled'] * 100:.0f} % of {critic['ruled']}" in text
+    for folder in folders:
+        for file in folder.rglob("*.py"):
+            file.write_text("x = 1\n")
+    assert piped("dismiss", "F1", "--reason", "known", cwd=folders[0]).returncode == 0
+    later = next(one for one in card()["seats"] if one["role"] == "critic")
+    assert later["changed"] == later["of_changeable"] and later["dismissed"] == 1
+
+
+def test_too_few_cases_give_no_share_and_trials_do_not_count(workspace: Path, tmp_path: Path) -> None:
+    with serving(reviewers.finds(1.0)) as server:
+        reviewed(server, tmp_path / "w", 1)
+        trial(server, "--arms", "one", "--pairs", "3", "--out", str(tmp_path / "t"))
+    made = card()
+    assert made["sessions"] == 1 and made["left_out"] == 6
+    text = piped("trial", "scorecard").stdout
+    assert "%" not in text and "Too few points for any share" in text and "6 sessions left out" in text

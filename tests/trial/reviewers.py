@@ -77,7 +77,9 @@ def judgement(prompt: str, keeps: Callable[[str], bool]) -> Any:
     return crosses.judgement("E", rulings)
 
 
-def answers(critic: Critic, keeps: Callable[[str], bool] = lambda id: True) -> Callable[[dict[str, Any]], str]:
+def answers(
+    critic: Critic, keeps: Callable[[str], bool] = lambda id: True, check: dict[str, str] | None = None
+) -> Callable[[dict[str, Any]], str]:
     def answer(body: dict[str, Any]) -> str:
         prompt = question(body)
         if schema_name(body) == "Judgement" or "You are the JUDGE" in prompt:
@@ -92,14 +94,20 @@ def answers(critic: Critic, keeps: Callable[[str], bool] = lambda id: True) -> C
         pair, side = shown(prompt)
         if schema_name(body) == "Opening":
             return json.dumps(panels.opening(position=position(pair, critic(pair, side)), reasoning=[]))
-        return json.dumps(critique(pair, side, critic(pair, side)))
+        made = critique(pair, side, critic(pair, side))
+        if schema_name(body).startswith("Checked"):
+            for finding in made["findings"]:
+                finding["check"] = check
+        return json.dumps(made)
 
     return answer
 
 
 @contextmanager
-def serving(critic: Critic, keeps: Callable[[str], bool] = lambda id: True) -> Iterator[Loopback]:
-    with Loopback(answers(critic, keeps), keep=False) as server:
+def serving(
+    critic: Critic, keeps: Callable[[str], bool] = lambda id: True, check: dict[str, str] | None = None
+) -> Iterator[Loopback]:
+    with Loopback(answers(critic, keeps, check), keep=False) as server:
         yield server
 
 

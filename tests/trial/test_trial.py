@@ -125,6 +125,21 @@ def test_a_panel_is_scored_by_the_lines_of_its_position(workspace: Path, tmp_pat
     assert "the panel found as many of 8 planted defects as one call" in said["sentence"]
 
 
+def test_checks_that_pass_everywhere_are_refuted_and_counted_beside_what_the_judge_keeps(
+    workspace: Path, tmp_path: Path
+) -> None:
+    check = {"runner": "python", "code": "assert True\n", "shows": "fails on the new version", "prints": ""}
+    words = ("--arms", "cross,checks", "--pairs", "3", "--run-checks", "--out", str(tmp_path / "t"))
+    with serving(reviewers.finds(1.0), check=check) as server:
+        said, code = trial(server, *words)
+    assert code == 0, said
+    judge = said["judge"]
+    assert "refuted" not in judge["cross"] and judge["checks"]["refuted"]["true"]["of"] == 3
+    assert judge["checks"]["found"]["true"]["of"] == 3 and "shown" not in judge["checks"]
+    assert ("checks", "cross") in {(row["arm"], row["base"]) for row in said["comparisons"]}
+    assert any("marked refuted: " in note for note in said["notes"])
+
+
 def test_lint_alone_needs_no_model(workspace: Path, tmp_path: Path) -> None:
     done = piped("trial", "--arms", "lint", "--pairs", "12", "--out", str(tmp_path / "t"), "--json")
     said = json.loads(done.stdout)
@@ -185,6 +200,7 @@ def test_what_cannot_run_is_refused_before_any_call(workspace: Path, tmp_path: P
         (("--arms", "one", "--with", "nonesuch:x"), "nonesuch"),
         (("--pairs", "0"), "--pairs"),
         (("--arms", ""), "--arms"),
+        (("--arms", "one,checks"), "Add --run-checks"),
         (("--arms", "lint", "--max-usd", "-1"), "--max-usd"),
     ):
         done = piped("trial", *words, *out)

@@ -25,7 +25,7 @@ LARGEST = 500_000_000
 """Bytes of a file of lines."""
 OPTIONS = ("context", "limits", "fallbacks", "models", "temperature", "seed", "allow_same_model")
 """What a line may choose beside its seats and settings."""
-LATER = ("workspace", "note", "arm")
+LATER = ("workspace", "note", "arm", "run_checks")
 """Fields that lines of the first version did not have: without them, a line keeps its hash."""
 
 
@@ -65,6 +65,8 @@ class LineFields(BaseModel):
     """The folder that it is about, if that is not the current one."""
     note: str = ""
     """A note of the user, which every seat gets from the first question on."""
+    run_checks: bool | None = None
+    """Whether checks are run. Only a program says so: a file of lines may come from anywhere."""
     arm: str = ""
     """A name of the user for what is compared, such as a protocol with its models; reports are by arm."""
 
@@ -94,9 +96,10 @@ class BatchLine:
         """The checked plan of the debate. `limits` are further limits, to check with."""
         said, fields = self.fields, {**self.fields.settings, **self.fields.seats}
         setup = setup.at(said.workspace) if said.workspace else setup
-        if odd := sorted(set(fields) & {*OPTIONS, "target", "redaction", "usual_limits"}):
+        if odd := sorted(set(fields) & {*OPTIONS, "target", "redaction", "usual_limits", "run_checks"}):
             raise UsageError(f"{odd[0]!r} is neither a seat nor a setting", f"Write {odd[0]!r} beside them.")
         fields |= {name: value for name in OPTIONS if (value := getattr(said, name)) not in (None, {}, [], False)}
+        fields |= {} if said.run_checks is None else {"run_checks": said.run_checks}
         if limits:
             fields["limits"] = {**limits, **said.limits}
         if said.target is not None:
@@ -204,6 +207,9 @@ def _checked(found: Iterable[tuple[int, Callable[[], LineFields]]]) -> tuple[lis
             fields = made()
         except UsageError as error:
             bad.append(BadLine(number, error.message))
+            continue
+        if fields.run_checks is not None:
+            bad.append(BadLine(number, "run_checks: a line cannot say whether checks are run"))
             continue
         if fields.id != "" and (first := ids.setdefault(fields.id, number)) != number:
             bad.append(BadLine(number, f"its id {fields.id!r} is also the id of line {first}"))

@@ -12,16 +12,17 @@ from rebut.trial.kinds import NOTE
 from rebut.trial.pairs import DefectPair
 from rebut.trial.twins import DIFF
 
-ONE, VOTE, CROSS, PANEL, LINT = "one", "vote", "cross", "panel", "lint"
+ONE, VOTE, CROSS, CHECKS, PANEL, LINT = "one", "vote", "cross", "checks", "panel", "lint"
 ARMS: Mapping[str, str] = {
     ONE: "one call",
     VOTE: "the vote",
     CROSS: "cross",
+    CHECKS: "cross with checks run",
     PANEL: "the panel",
     LINT: "lint",
 }
 """Name of an arm → as a sentence calls it."""
-DEBATES = (CROSS, PANEL)
+DEBATES = (CROSS, CHECKS, PANEL)
 """The arms that are a debate; the first of a trial is compared with one call, and gives the vote its tokens."""
 REVIEW: Mapping[str, int | str] = {"rounds": 1, "skip_materialize_opposite": True, "state_dir": "-"}
 """Settings of a review, as `rebut review` has them."""
@@ -55,9 +56,9 @@ def line_fields(arm: str, pair: DefectPair, workspace: Path, models: Models | No
         raise UsageError(f"the arm {arm} needs a model", "Name models with --with.")
     if arm in (ONE, VOTE):
         return _review(name, workspace, {"critic": models.reviewer, "judge": "rules"})
-    if arm == CROSS:
+    if arm in (CROSS, CHECKS):
         seats = {"critic": models.reviewer, "judge": models.others[0]}
-        return _review(name, workspace, seats, allow_same_model=models.alone)
+        return _review(name, workspace, seats, allow_same_model=models.alone, run_checks=arm == CHECKS)
     return LineFields(
         id=name,
         workspace=str(workspace),
@@ -67,12 +68,19 @@ def line_fields(arm: str, pair: DefectPair, workspace: Path, models: Models | No
         context=[pair.path, DIFF],
         seats={"lead": models.reviewer, "challenger": list(models.others), "judge": models.others[0]},
         settings={"rounds": 2, "place": "-"},
+        run_checks=False,
         allow_same_model=models.alone,
     )
 
 
 def _review(
-    name: str, workspace: Path, seats: Mapping[str, str], *, note: str = NOTE, allow_same_model: bool = False
+    name: str,
+    workspace: Path,
+    seats: Mapping[str, str],
+    *,
+    note: str = NOTE,
+    allow_same_model: bool = False,
+    run_checks: bool = False,
 ) -> LineFields:
     return LineFields(
         id=name,
@@ -82,17 +90,22 @@ def _review(
         target=TargetFields(kind="code", scope="uncommitted"),
         seats=dict(seats),
         settings=dict(REVIEW),
+        run_checks=run_checks,
         allow_same_model=allow_same_model,
     )
 
 
-def chosen(text: str) -> tuple[str, ...]:
-    """The arms of a list such as `one,cross`, in the order of the table."""
+def chosen(text: str, *, run_checks: bool) -> tuple[str, ...]:
+    """The arms of a list such as `one,cross`, in the order of the table; without a list, all that may run."""
+    if not text:
+        return tuple(name for name in ARMS if run_checks or name != CHECKS)
     wanted = [name.strip() for name in text.split(",") if name.strip()]
     if unknown := [name for name in wanted if name not in ARMS]:
         raise UsageError(f"there is no arm {unknown[0]!r}", f"Arms are {', '.join(ARMS)}.")
     if not wanted:
         raise UsageError("no arm is named", f"Arms are {', '.join(ARMS)}.")
+    if CHECKS in wanted and not run_checks:
+        raise UsageError("the arm checks runs code that a model wrote, in a sandbox", "Add --run-checks to allow that.")
     return tuple(name for name in ARMS if name in wanted)
 
 

@@ -88,6 +88,7 @@ def _of_review(one: ReviewFinding, point: Point | None, bare: bool) -> TrialFind
         severity=one.raised_as if bare else one.severity,
         reported=one.raised_as in GRAVE if bare else stands and one.severity in GRAVE,
         marks=one.marks,
+        checks=(one.check.mark,) if one.check else (),
         ruling="" if bare else one.ruling,
         text=text,
     )

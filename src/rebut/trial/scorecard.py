@@ -29,6 +29,8 @@ LARGEST = 5_000_000
 """Bytes of a file that is read to see whether its lines changed."""
 PROGRAMS = ("lint", "rules", "human", "caller", "scripted")
 """Specs that are no model."""
+RAN = ("shown", "refuted", "broken")
+"""Marks of checks that were run, or that could not run by a fault of their own."""
 
 
 @dataclass
@@ -128,10 +130,10 @@ class _SessionScore:
                 score.citations += len(marks)
                 score.found += marks.count("found")
                 score.absent += marks.count("absent")
-                for check in getattr(wording, "checks", ()):
-                    score.checks += check.mark in ("shown", "refuted", "broken")
-                    score.shown += check.mark == "shown"
-                    score.refuted += check.mark == "refuted"
+                if wording.check and wording.check.mark in RAN:
+                    score.checks += 1
+                    score.shown += wording.check.mark == "shown"
+                    score.refuted += wording.check.mark == "refuted"
                 if not judge_rules:
                     fate = self.outcome.ledger.final_status(point.id)
                     score.ruled += fate != "raised"

@@ -17,7 +17,7 @@ from rebut.core.errors import RebutError, UsageError
 from rebut.core.frozen import frozen
 from rebut.record import sessions
 from rebut.trial import arms as arm_names, twins
-from rebut.trial.arms import CROSS, DEBATES, LINT, ONE, VOTE, Models
+from rebut.trial.arms import CHECKS, CROSS, DEBATES, LINT, ONE, VOTE, Models
 from rebut.trial.pairs import CLEAN, DEFECT, SIDES, DefectPair
 from rebut.trial.reviews import TrialReview, read, voted
 from rebut.trial.scores import ArmScore, Comparison, JudgeScore, PairScore, arm_score, compare, judged, score
@@ -274,7 +274,7 @@ class TrialRun:
             tuple(pairs),
             tuple(scores),
             tuple(compare(by_name[a], by_name[b], self.seed) for a, b in self._compared(list(by_name))),
-            {arm: judged(by_name[arm]) for arm in (CROSS,) if arm in by_name},
+            {arm: judged(by_name[arm]) for arm in (CROSS, CHECKS) if arm in by_name},
             self.models.specs if self.models else (),
             self.seed,
             self.source,
@@ -291,7 +291,7 @@ class TrialRun:
         """The arms that are compared: each debate with one call and with the vote, and everything with one call."""
         bases = [arm for arm in (ONE, VOTE, LINT) if arm in arms]
         out = [(arm, base) for base in bases for arm in arms if arm in (*DEBATES,) and arm != base]
-        out += [(VOTE, ONE)] if {VOTE, ONE} <= set(arms) else []
+        out += [pair for pair in ((VOTE, ONE), (CHECKS, CROSS)) if set(pair) <= set(arms)]
         if not out and len(arms) == 2:
             out = [(arms[1], arms[0])]
         return out

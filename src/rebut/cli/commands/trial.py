@@ -21,11 +21,9 @@ AT_ONCE = 8
 @click.group("trial", invoke_without_command=True)
 @click.option("--with", "company", type=SPEC, metavar="A,B", help="A reviews; the others judge and challenge.")
 @click.option("--pairs", "count", type=click.IntRange(1, 1000), default=60, metavar="N", help="Pairs to review. [60]")
-@click.option(
-    "--arms", default="one,vote,cross,panel,lint", metavar="LIST", help="one, vote, cross, panel, lint. [all]"
-)
-@click.option("--run-checks", is_flag=True, help="Take the pairs from your repository: its tests run in a sandbox.")
-@click.option("--repo", type=PATH, metavar="DIR", help="The repository, with --run-checks. [the current folder]")
+@click.option("--arms", default="", metavar="LIST", help="Of one, vote, cross, checks, panel, lint. [all that may run]")
+@click.option("--run-checks", is_flag=True, help="Allow code to run, in a sandbox: for the arm checks, and --repo.")
+@click.option("--repo", type=PATH, metavar="DIR", help="Take the pairs from this repository; its tests are run.")
 @click.option("--seed", type=int, default=1, metavar="N", help="Which pairs are taken. [1]")
 @click.option("--out", type=PATH, metavar="DIR", help="Where its results go. [a folder of your own, by its models]")
 @click.option("--at-once", type=click.IntRange(1, 1000), default=AT_ONCE, metavar="N", help="Reviews at once. [8]")
@@ -102,7 +100,7 @@ def _trial(
     given = {name: value for name, value in limits.items() if value is not None}
     for name, value in given.items():
         within(name, value)
-    wanted = chosen(arms)
+    wanted = chosen(arms, run_checks=run_checks)
     if repo and not run_checks:
         raise click.UsageError("--repo needs --run-checks: the tests of the repository show which defects are real")
     setup = Setup()
@@ -114,7 +112,7 @@ def _trial(
             with temporary_folder() as made:
                 named = asyncio.run(found_models(setup, made, every[0]))
         models = Models(tuple(named))
-    place = Path(repo or ".").resolve() if run_checks else None
+    place = Path(repo).resolve() if repo else None
     folder = Path(out) if out else _folder(setup, place, models, seed)
     pairs, notes = every[:count], list[str]()
     source = f"the {len(every)} that come with rebut"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -153,6 +154,8 @@ class Queue:
 
 LOOK = 1.0
 """Seconds between two looks for results."""
+PATIENCE = 120.0
+"""Seconds for which the database may be away while results are waited for."""
 
 
 class Elsewhere:
@@ -173,15 +176,19 @@ class Elsewhere:
         return await row
 
     async def _look(self) -> None:
-        try:
-            while True:
-                await asyncio.sleep(LOOK)
+        answered = time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK)
+            try:
                 for row in await asyncio.to_thread(self._queue.new_rows, list(self._waiting)):
                     self._end(row.line_hash, row)
-        except RebutError as error:
-            for waiting in self._waiting.values():
-                if not waiting.done():
-                    waiting.set_exception(error)
+                answered = time.monotonic()
+            except RebutError as error:  # the database may come back
+                if time.monotonic() - answered > PATIENCE:
+                    for waiting in self._waiting.values():
+                        if not waiting.done():
+                            waiting.set_exception(error)
+                    return
 
     def _end(self, line_hash: str, row: ResultRow | None) -> None:
         waiting = self._waiting.pop(line_hash, None)

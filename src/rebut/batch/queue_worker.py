@@ -36,7 +36,7 @@ from rebut.batch.takeable import why_not
 from rebut.core import caps, files
 from rebut.core.errors import Interrupted, RebutError, RecordError, RecordLost, SessionBusy
 from rebut.domain.outcome import Outcome
-from rebut.record import stores
+from rebut.record import sessions, stores
 from rebut.record.postgres.connection import OPTIONS, said
 from rebut.record.postgres.writer import LEASE, RENEW
 
@@ -273,15 +273,19 @@ class QueueWorker:
     # What it says. ----------------------------------------------------------------------------------------------------
 
     def _is_away(self, error: BaseException) -> None:
-        why = said(error) if isinstance(error, psycopg.Error) else str(error) or type(error).__name__
+        while error.__cause__ is not None and not isinstance(error, psycopg.Error):
+            error = error.__cause__
+        self._is_silent(said(error) if isinstance(error, psycopg.Error) else str(error) or type(error).__name__)
+
+    def _is_silent(self, why: str) -> None:
         if not self._away:
-            self._say("database_away", why=why.splitlines()[0])
-        self._away = why
+            self._away = why
+            self._say("database_away", why=why)
 
     def _is_back(self) -> None:
         if self._away:
+            self._away = ""
             self._say("database_back")
-        self._away = ""
 
     def _say(self, event: str, **fields: Any) -> None:
         self._log(event, fields)
@@ -289,7 +293,13 @@ class QueueWorker:
             self._write_status()
 
     async def _look(self) -> None:
+        store = stores.of(sessions.home(self._env))
+        assert store is not None
         while True:
+            if store.away():
+                self._is_silent(store.away())
+            elif self._running:  # their leases are renewed
+                self._is_back()
             self._write_status()
             await asyncio.sleep(LOOK)
 

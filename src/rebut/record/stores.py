@@ -24,6 +24,9 @@ EXTRA = "Run `pip install 'rebut[postgres]'`."
 class Store(Protocol):
     """Sessions in a database."""
 
+    def away(self) -> str:
+        """Why the database does not answer; empty while it does."""
+
     def create(self, id: str) -> bool:
         """Claim the id of a new session. False if there is one with that id."""
 

@@ -150,8 +150,17 @@ class Config:
 
     def known_secrets(self, env: Mapping[str, str]) -> list[str]:
         """The keys that rebut itself can read, for the redactor."""
-        values = (env.get(p.api_key_env, "") for p in self.providers if p.api_key_env)
-        return list(dict.fromkeys(v for v in values if v))
+        values = [env.get(p.api_key_env, "") for p in self.providers if p.api_key_env]
+        return list(dict.fromkeys(v for v in (*values, _password(env.get("REBUT_HOME", ""))) if v))
+
+
+def _password(home: str) -> str:
+    """The password in the address of a database; empty if there is none."""
+    if "://" not in home:
+        return ""
+    from urllib.parse import unquote, urlsplit
+
+    return unquote(urlsplit(home).password or "")
 
 
 def nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:

@@ -107,7 +107,8 @@ def _log_json(event: str, fields: Mapping[str, Any]) -> None:
 def _log(event: str, fields: Mapping[str, Any]) -> None:
     from rebut.cli.output import say
 
-    said = ", ".join(f"{name} {value}" for name, value in fields.items() if value not in ("", None))
+    shown = {name: value for name, value in fields.items() if value not in ("", None)}
+    said = ", ".join(str(value) if name == "why" else f"{name} {value}" for name, value in shown.items())
     say(f"  {event.replace('_', ' ')}: {said}" if said else f"  {event.replace('_', ' ')}", sys.stderr)
 
 

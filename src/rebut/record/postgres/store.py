@@ -32,6 +32,9 @@ class DatabaseStore:
 
     # Sessions. --------------------------------------------------------------------------------------------------------
 
+    def away(self) -> str:
+        return self.writer.away
+
     def create(self, id: str) -> bool:
         sql = "insert into rebut_session (id) values (%s) on conflict do nothing returning id"
         return bool(self.connection.query(sql, id))

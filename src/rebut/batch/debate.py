@@ -71,6 +71,7 @@ class BatchDebate:
             await self.noted()
             if self._account and self.record:
                 self._account.settle(self.line.hash, self.record.committed)
+            self.control.shared = None  # it holds this debate, whose memory is then free at once
 
     async def _outcome(self, setup: Setup) -> Outcome:
         if self.session:

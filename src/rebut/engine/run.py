@@ -83,6 +83,7 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
         looking.cancel()
         runtime.working_time.stop()
         control.under_way.remove(steering)
+        runtime.publish = None  # which holds the debate: its memory is then free at once, not when garbage is collected
 
 
 LOOK = 0.5

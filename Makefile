@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: pictures setup debate test test-tools test-web test-postgres tools weights quick lint docs bench bench-peers fuzz fuzz-fixed clean
+.PHONY: pictures setup debate test test-tools test-web test-postgres test-workflows tools weights quick lint docs bench bench-peers fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -45,6 +45,14 @@ test-postgres: .venv/.postgres
 
 .venv/.postgres: .venv/.ready
 	$(BIN)/python -m pip install --quiet --editable ".[postgres]"
+	touch $@
+
+# The workflows for pull requests, by act, and the hooks, by pre-commit. Their steps install rebut with pip.
+test-workflows: .venv/.workflows
+	$(BIN)/python -m pytest tests_workflows -p no:cacheprovider
+
+.venv/.workflows: .venv/.ready
+	$(BIN)/python -m pip install --quiet --group workflows
 	touch $@
 
 # The pictures of the page in the docs, from shipped scripted debates.

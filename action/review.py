@@ -37,7 +37,8 @@ def main(env: Mapping[str, str] = os.environ) -> int:
     about = _properties(sarif)
     session, heading = str(about.get("session", "")), str(about.get("heading", ""))
     if about:
-        where = ["--repository", env["GITHUB_REPOSITORY"]] if env.get("GITHUB_REPOSITORY") else []
+        repository = env.get("GITHUB_REPOSITORY", "")
+        where = ["--repository", repository] if re.fullmatch(r"[\w.-]+/[\w.-]+", repository, re.ASCII) else []
         where += ["--site", env["GITHUB_SERVER_URL"]] if env.get("GITHUB_SERVER_URL") else []
         written = _rebut(own, ["comment", str(sarif), *where], capture=True)
         text = written.stdout or f"### rebut: {heading or 'nothing to report'}\n"

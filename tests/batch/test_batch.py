@@ -395,3 +395,33 @@ def test_a_report_compares_arms_and_counts_failures(workspace: Path, tmp_path: P
     shown = piped("batch", "report", str(out)).stdout
     assert "one and two: the same in 1 of 2" in shown and "1   auth" in shown
     assert shown.splitlines()[0] == "  6 debates: 5 conclusive, 0 not, 1 failed"
+
+
+def test_a_line_cannot_run_checks(workspace: Path, tmp_path: Path) -> None:
+    """The file may come from anywhere; whether code is run is the user's own word."""
+    seats = duels.seats(tmp_path)
+    given = [
+        debate(seats, "a", run_checks=True),
+        debate(seats, "b", run_checks=False),
+        debate(seats, "c", settings={"run_checks": True}),
+    ]
+    done = piped("batch", written(tmp_path / "in.jsonl", given), "--out", str(tmp_path / "out.jsonl"))
+    assert done.returncode == 2 and "3 lines cannot be run" in done.stderr, done.stderr
+    assert not sessions.sessions(sessions.home())
+
+
+def test_a_line_may_have_a_folder_and_a_note_of_its_own(workspace: Path, tmp_path: Path) -> None:
+    there, out = tmp_path / "there", tmp_path / "out.jsonl"
+    there.mkdir()
+    plain = debate(duels.seats(tmp_path), "a")
+    file = written(
+        tmp_path / "in.jsonl", [plain, {**plain, "id": "b", "workspace": str(there), "note": "Mind the cost."}]
+    )
+    assert piped("batch", file, "--out", str(out)).returncode == 0
+    root = sessions.home()
+    by_id = {row["id"]: sessions.load(root / row["session"]) for row in rows_of(out)}
+    assert by_id["b"].opened.workspace == str(there) and by_id["a"].opened.workspace == str(workspace)
+    asked = {
+        id: [a.prompt for c in one.calls.values() for a in c.asked.values() if a.prompt] for id, one in by_id.items()
+    }
+    assert all("Mind the cost." in prompt for prompt in asked["b"]) and "Mind the cost." not in str(asked["a"])

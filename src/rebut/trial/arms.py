@@ -51,7 +51,7 @@ class Models:
 def line_fields(arm: str, pair: DefectPair, workspace: Path, models: Models | None, name: str) -> LineFields:
     """The line of a batch that reviews one side of a pair."""
     if arm == LINT:
-        return _review(name, workspace, {"critic": "lint", "judge": "rules"}, note="")
+        return _review(name, workspace, {"critic": "lint", "judge": "rules"})
     if models is None:
         raise UsageError(f"the arm {arm} needs a model", "Name models with --with.")
     if arm in (ONE, VOTE):
@@ -78,14 +78,13 @@ def _review(
     workspace: Path,
     seats: Mapping[str, str],
     *,
-    note: str = NOTE,
     allow_same_model: bool = False,
     run_checks: bool = False,
 ) -> LineFields:
     return LineFields(
         id=name,
         workspace=str(workspace),
-        note=note,
+        note=NOTE,
         protocol="cross",
         target=TargetFields(kind="code", scope="uncommitted"),
         seats=dict(seats),

@@ -115,7 +115,7 @@ def notes(report: TrialReport) -> list[str]:
     """What the table does not say."""
     out = list(report.notes)
     for arm in report.arms:
-        if not arm.is_better_than_chance and not report.floor:
+        if not arm.is_better_than_chance and len(report.arms) > 1:
             out.append(f"{arm.arm} is no better than chance: {arm.found} found, chance finds {percent(arm.chance)}")
         if arm.found and not arm.told_apart:
             out.append(f"{arm.arm} reports the same on the twins without a defect, for every defect that it found")

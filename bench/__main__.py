@@ -19,6 +19,7 @@ from bench.table import Row, shown
 GROUPS = (
     *("one", "many", "steps", "starting", "replaying", "growth", "prompts", "careless"),
     *("panel", "analysing", "targets", "reviewing", "deadline", "secrets", "viewing", "workers", "batch"),
+    "checking",
 )
 
 

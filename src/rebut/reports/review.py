@@ -274,7 +274,7 @@ def _who(seats: Sequence[Seated]) -> Iterable[str]:
 
 def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
     """Notes on what was not read and on what could not be applied; the others are in `rebut show`."""
-    wanted = ("not read", "not applied", "applied", "there is no final patch")
+    wanted = ("no check could be run", "not read", "not applied", "applied", "there is no final patch")
     return [note for note in outcome.notes if note.startswith(wanted) and note not in told][:6]
 
 

@@ -9,6 +9,7 @@ from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
+from rebut.domain.checks import CHECKS
 from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
 from rebut.domain.limits import is_clamped, shown
 from rebut.domain.outcome import BY_PROGRAMS, Outcome, Rewritten
@@ -56,6 +57,10 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     if context := _context_line(record):
         rows += hanging(f"{'context':<12} {context}", width, 13)
     rows += hanging(f"{'limits':<12} {', '.join(_limits(opened, record.limits))}", width, 13)
+    if (offer := record.facts.get(CHECKS)) and isinstance(offer.value, dict):
+        names = offer.value["runners"]
+        said = f"run in a sandbox: {', '.join(names)}" if isinstance(names, dict) and names else "none can be run"
+        rows += hanging(f"{'checks':<12} {said}{f': {why}' if (why := offer.value['missing']) else ''}", width, 13)
     if (place := record.facts.get("folder")) and str(place.value).startswith(f"{opened.workspace}/"):
         rows += hanging(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
     rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
@@ -152,7 +157,7 @@ def column(record: Record) -> int:
 def entered_by(fact: Fact) -> set[str]:
     """The seats that a ledger entry is from."""
     rows: Sequence[Any] = fact.value.get("entries", ()) if isinstance(fact.value, dict) else ()  # type: ignore[assignment]
-    return {str(row.get("by")) for row in rows}
+    return {str(row.get("by") or "checks") for row in rows}  # no seat runs a check again: the program does
 
 
 def entered(fact: Fact, known: Collection[str]) -> list[str]:
@@ -177,6 +182,10 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
     marks = [e["mark"] for r in rows for e in r.get("evidence", ())]
     if marks:
         parts.append("citations: " + _tally(marks))
+    if checks := [r["check"]["mark"] for r in rows if r.get("check")]:
+        parts.append("checks: " + _tally(checks))
+    if again := [r for r in rows if r["entry"] == "rerun"]:
+        parts.append(f"on version {again[0]['version']}: " + _tally(r["side"] or "not run" for r in again))
     return parts
 
 

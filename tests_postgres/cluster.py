@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 USERS = ("postgres", "nobody")
@@ -110,6 +112,8 @@ def running(*, sync: bool = False) -> Iterator[Cluster]:
     cluster = Cluster(folder, port, found, sync)
     if cluster._user:
         shutil.chown(folder, cluster._user)
+    with suppress(ValueError):  # only the main thread may: a run that is terminated ends its server, too
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         cluster.begin()
         try:

@@ -25,7 +25,7 @@ HELD = 5.0
 """Seconds for which calls of this worker may pass a slot on to each other; then others have a chance."""
 SPAN = 1.05
 """Requests that are sent within a span may arrive within a shorter one."""
-LATE = 0.005
+LATE = 0.01
 """Seconds by which a request may be late without others having to know."""
 AGAIN = 1.0
 """Seconds before the database is asked again when it did not answer."""
@@ -66,16 +66,16 @@ class SharedCaps:
     ) -> Callable[[], None]:
         async with self._of(provider).asking:
             rates = (caps.requests_a_second, caps.most, caps.span * SPAN, float(tokens), caps.tokens_a_second)
+            asked = time.monotonic()
             wait, number = await self._ask("select * from rebut_admit(%s, %s, %s, %s, %s, %s)", provider, *rates)
-            ends = time.monotonic() + wait
+            ends = asked + wait  # at the earliest: how long the answer took is not known
             while wait > 0:
                 on_wait(wait)
                 await asyncio.sleep(wait)
                 if wait < 1.0:
                     break
-                [wait] = await self._ask(
-                    "select coalesce(rebut_paused(%s), 0)", provider
-                )  # one may have come meanwhile
+                # A pause may have come meanwhile.
+                [wait] = await self._ask("select coalesce(rebut_paused(%s), 0)", provider)
 
         def sent() -> None:
             if (late := time.monotonic() - ends) > LATE and caps.rpm:

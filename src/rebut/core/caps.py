@@ -125,6 +125,10 @@ def admission() -> Admission:
     return _admission
 
 
+def is_shared() -> bool:
+    return not isinstance(_admission, OwnAdmission)
+
+
 def share(shared: Admission | None) -> None:
     """Let an admission that several processes share decide; None for this process's own."""
     global _admission

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from rebut.core.caps import on_send
+from rebut.core.caps import is_shared, on_send
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
@@ -162,7 +162,6 @@ class HttpClient:
 
         session = await self.session()
         answered = False
-        on_send.get()()
         try:
             async with session.post(
                 address.url, data=body, headers=headers, allow_redirects=False, proxy=self._proxy(address)
@@ -184,6 +183,7 @@ class HttpClient:
             headers={"User-Agent": "rebut"},
             # With trust_env, aiohttp also reads passwords from .netrc. Only proxies are wanted, see `_proxy`.
             trust_env=False,
+            trace_configs=[_reporting()] if is_shared() else None,
         )
         self._open[loop] = session
         try:
@@ -213,6 +213,18 @@ class HttpClient:
                 )
             self._proxies[address.url] = proxy
         return self._proxies[address.url]
+
+
+def _reporting() -> aiohttp.TraceConfig:
+    """Reports when a request is really sent, for caps that several processes share: the event loop may be busy."""
+    import aiohttp
+
+    async def sent(session: object, context: object, params: object) -> None:
+        on_send.get()()
+
+    found = aiohttp.TraceConfig()
+    found.on_request_headers_sent.append(sent)
+    return found
 
 
 _shared = HttpClient()

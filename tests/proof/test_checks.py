@@ -210,7 +210,7 @@ def test_a_check_that_reads_the_source_is_told_to_the_judge(tmp_path: Path) -> N
 
 def test_neither_the_command_line_nor_names_nor_times_tell_a_check_its_side(tmp_path: Path) -> None:
     look = "import os\nprint(os.stat('/w/shop/cart.py').st_mtime, open('/proc/1/cmdline').read().split('check')[0])"
-    both = "import re\nassert not re.search(r'/(new|old)', open('/proc/self/mountinfo').read())"
+    both = "import re\nassert not re.search(r'/(new|old)[-/ ]', open('/proc/self/mountinfo').read())"
     first, second = ran(tmp_path, [CodeCheck("python", look, "prints this", "x"), CodeCheck("python", both)])
     assert "1600000000.0" in first.output and "ro-bind" not in first.output
     assert second.mark == "refuted" and second.note.startswith("it passes on the new version")

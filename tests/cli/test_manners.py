@@ -58,7 +58,7 @@ def test_bash_completes_commands_options_specs_words_and_sessions(workspace: Pat
     assert {"--proposer", "--plain", "--repeat", "--help"} <= completed("rebut duel --")
     assert completed("rebut duel x --judge hu") == {"human"}
     assert {"claude", "codex", "openai", "local", "caller"} <= completed("rebut duel x --proposer ")
-    assert completed("rebut export last --format ") == {"md", "json", "adr", "html", "sarif", "github"}
+    assert completed("rebut export last --format ") == {"md", "json", "adr", "html", "sarif", "github", "tests"}
     assert completed("rebut config ") == {"path", "show"}
     assert completed("rebut duel x --context s") == set(), "bash itself goes on with files"
     seats = duels.seats(tmp_path)
@@ -76,7 +76,8 @@ def offered(*words: str) -> set[str]:
 def test_every_command_and_option_is_offered() -> None:
     assert offered("") == set(COMMANDS)
     for name in COMMANDS:
-        flags = {opt for param in command(name).params for opt in param.opts if opt.startswith("--")}
+        options = (opt for param in command(name).params for opt in (*param.opts, *param.secondary_opts))
+        flags = {opt for opt in options if opt.startswith("--")}
         assert flags | {"--help"} == offered(name, "--")
 
 

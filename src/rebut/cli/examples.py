@@ -98,6 +98,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("gate", "does the last review pass?"),
         ("gate k7m2 --fail-on P2", "this one, with a stricter threshold; no model is called"),
     ),
+    "rerun": (
+        ("rerun last", "run every check of the last debate again"),
+        ("rerun k7m2 F2", "only the check of this finding"),
+    ),
     "apply": (
         ("apply", "the final patch of the last review"),
         ("apply last F1 F3 --check", "would the fixes of these two findings apply?"),

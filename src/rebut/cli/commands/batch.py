@@ -8,7 +8,7 @@ import click
 
 from rebut.cli.commands.batch_queue import ON, upgrade_command, work_command
 from rebut.cli.commands.batch_results import report_command, status_command
-from rebut.cli.options import PATH, SPEC, json_flag
+from rebut.cli.options import PATH, SPEC, Brief, json_flag
 
 if TYPE_CHECKING:
     from rebut.batch.account import Account
@@ -29,7 +29,7 @@ PARTS = {
 """The first word of a batch's own commands. A file of that name is written ./work."""
 
 
-class BatchCommand(click.Command):
+class BatchCommand(Brief):
     """`rebut batch FILE`, or one of its parts."""
 
     def make_context(

@@ -34,6 +34,7 @@ MAIN_OPTIONS: dict[str, tuple[str, ...]] = {
         "as_json",
     ),
     "batch": ("out", "each", "company", "at_once", "processes", "skip_bad", "usd", "on", "as_json", "quiet"),
+    "trial": ("company", "count", "arms", "run_checks", "repo", "seed", "out", "usd", "dry_run", "as_json"),
     "resume": ("ask_left", "yes", "fail_on", "timeout", "minutes", "usd", "calls", "deadline", "as_json", "quiet"),
     "more": ("yes", "timeout", "minutes", "usd", "calls", "deadline", "view", "as_json", "quiet"),
     "fork": ("proposer", "challenger", "judge", "rounds", "seat", "settings", "again", "usd", "dry_run", "as_json"),

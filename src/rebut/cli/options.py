@@ -105,6 +105,14 @@ class Brief(click.Command):
                 formatter.write_text(f"{more} more options: {ctx.command_path} --help-all")
 
 
+class BriefGroup(Brief, click.Group):
+    """The same for a command that has commands of its own."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
 ALL_OPTIONS = "rebut.all-options"
 """The key under which a context says that its help shows all options."""
 

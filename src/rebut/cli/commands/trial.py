@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import PATH, SPEC, json_flag
+from rebut.cli.options import PATH, SPEC, BriefGroup, json_flag
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 AT_ONCE = 8
 
 
-@click.group("trial", invoke_without_command=True)
+@click.group("trial", cls=BriefGroup, invoke_without_command=True)
 @click.option("--with", "company", type=SPEC, metavar="A,B", help="A reviews; the others judge and challenge.")
 @click.option("--pairs", "count", type=click.IntRange(1, 1000), default=60, metavar="N", help="Pairs to review. [60]")
 @click.option("--arms", default="", metavar="LIST", help="Of one, vote, cross, checks, panel, lint. [all that may run]")

@@ -110,3 +110,16 @@ def test_an_export_is_not_written_through_a_link(
     (tmp_path / "out.md").symlink_to(tmp_path / "elsewhere.md")
     assert enter(["export", two[0], "-o", str(tmp_path / "out.md"), "--force"]) == 2
     assert "is a link" in capsys.readouterr().err and not (tmp_path / "elsewhere.md").exists()
+
+
+def test_an_export_is_not_written_through_a_linked_folder_of_the_workspace(
+    two: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C16
+    inside, outside = tmp_path / "inside/deep", tmp_path / "outside"
+    inside.mkdir(parents=True)
+    outside.mkdir()
+    (inside / "docs").symlink_to(outside)
+    monkeypatch.chdir(inside)
+    assert enter(["export", two[0], "-o", "docs/out.md"]) == 2
+    assert "is a link" in capsys.readouterr().err and list(outside.iterdir()) == []
+    assert enter(["export", two[0], "-o", str(outside / "out.md")]) == 0, "named as it is, it is the user's choice"

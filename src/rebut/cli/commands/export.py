@@ -44,6 +44,7 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
     """
     from rebut.cli.output import say
     from rebut.core.errors import UsageError
+    from rebut.core.files import link_below, repository
     from rebut.domain.amounts import size
     from rebut.record import sessions
     from rebut.reports import adr, export
@@ -67,8 +68,10 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
         return 0
     if output.is_dir():
         raise UsageError(f"{output} is a folder", "Name a file.")
-    if output.is_symlink():
-        raise UsageError(f"{output} is a link", f"Name the file itself: {output.resolve()}.")
+    here = Path.cwd()
+    link = output if output.is_symlink() else link_below(repository(here), here / output)
+    if link:
+        raise UsageError(f"{link} is a link", f"Name the place itself: {output.resolve()}.")
     if output.exists() and not force:
         raise UsageError(f"{output} already exists", "Use --force to replace it.")
     try:

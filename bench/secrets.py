@@ -13,6 +13,7 @@ import random
 import re
 import string
 import sysconfig
+import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from bench.table import Row
 from fuzz import slowest
+from rebut.core import secret_contexts
 from rebut.core.redaction import PLACEHOLDER, Redactor
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,6 +30,8 @@ SEED = 14
 EACH = 12
 """Texts that are made of each rule and each form."""
 MEGABYTE = 1_000_000
+PLAIN_WORD = re.compile(r"\w+")
+PROSE = secret_contexts.FILLER * 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,22 @@ def rows() -> list[Row]:
         _recall("secrets in code and configuration: missed, in %", [*seen, *held], redactor, 5),
         _recall("  of the forms that were held out", held, redactor, 5),
         Row(f"false hits in {size:.0f} MB of source, per MB", len(wrong) / size, "", 1, 0.5),
-        Row(f"removing secrets, worst of {len(UNITS) + MUTANTS} inputs, per MB", worst.seconds, "s", 1, 0.3),
+        Row(f"removing secrets, worst of {len(UNITS) + MUTANTS} inputs, per MB", worst.seconds, "s", _floor(), 10),
     ]
+
+
+def _floor(times: int = 9) -> float:
+    """Seconds of processor time per MB in which Python finds the words of a text, one after the other.
+
+    It was 0.03 s where the goal of 0.3 s was set, so the goal is ten times as long.
+    """
+    best = float("inf")
+    for _ in range(times):
+        began = time.process_time()
+        for word in PLAIN_WORD.finditer(PROSE):
+            word.span()
+        best = min(best, time.process_time() - began)
+    return best * MEGABYTE / len(PROSE)
 
 
 def _recall(name: str, cases: Iterable[Case], redactor: Redactor, most: float) -> Row:

@@ -53,7 +53,7 @@ class Redactor:
     """Replaces secrets by placeholders under one session key. `known` are exact values to remove wherever they are."""
 
     def __init__(self, key: bytes, known: Iterable[str] = ()) -> None:
-        self._key = key
+        self._hmac = hmac.new(key, digestmod="sha256")
         self._seen: dict[str, str] = {}
         self._marks: dict[str, str] = {}
         self._spellings: dict[str, str] = {}
@@ -142,10 +142,11 @@ class Redactor:
         if known is None:
             kind = _kind(secret)
             canonical = _pem_body(secret) if kind == "private-key" else self._spellings.get(secret, secret)
-            digest = hmac.digest(self._key, canonical.encode("utf-8", "surrogatepass"), "sha256").hex()
+            digest = self._hmac.copy()
+            digest.update(canonical.encode("utf-8", "surrogatepass"))
             if len(self._marks) >= MOST_MARKS:
                 self._marks.clear()
-            known = self._marks[secret] = f"[secret:{kind}:{digest[:8]}]"
+            known = self._marks[secret] = f"[secret:{kind}:{digest.hexdigest()[:8]}]"
         return known
 
     def _spans(self, text: str, parts: list[Span], whole: SearchedText) -> tuple[list[Span], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 
 from rebut.core.crowds import LONG, Allowance, Crowds
@@ -14,6 +14,10 @@ RUN = re.compile(r"[A-Za-z0-9_+/=:-]{10}")
 """Somewhere in each such secret that has no space, which most code and prose has not."""
 
 SCATTERED = re.compile(r"(?<!\d)\d++(?:\D++\d++){3}")
+SCATTERED_WORD = re.compile(r"(?<!\d)\d++(?:[^\d\s]++\d++){3}")
+SAMPLED = 32_768
+SLICES, SLICE = 16, 1024
+"""How much of a longer text is read first to find out whether its words repeat."""
 
 
 class SearchedText:
@@ -29,9 +33,14 @@ class SearchedText:
         )
         self.allowance: Allowance = whole.allowance if whole else Allowance(text)
         self.crowds = Crowds(text, self.allowance)
-        self._every = set(text.split())
+        self._every: Collection[str] = text.split()
+        self._is_plain = len(text) >= SAMPLED and _is_varied(text)
+        """Hardly a word is there twice, so that to look at each of them alone takes longer than to look at the text."""
+        if not self._is_plain:
+            self._every = set(self._every)
         self.words = "\n".join(("", *self._every)).lower()
-        """Each word once, in lower case: what is not in here is nowhere in the text, unless it contains a space."""
+        """All words in lower case, most of them once: what is not in here is nowhere in the text, unless it contains a
+        space."""
         # In a short text it takes less to look again than to remember.
         self.has: Callable[[str], bool] = self._remembered if whole or len(text) > LONG else self.words.__contains__
         """Whether a word, in lower case and without a space, may be anywhere in the text."""
@@ -54,15 +63,26 @@ class SearchedText:
 
     @cached_property
     def long(self) -> str:
-        """The words that could be a secret or contain one: far less to search than the whole text."""
+        """The words that could be a secret or contain one: far less to search than the whole text, as a rule."""
+        if self._is_plain:
+            return self.text
         return "\n".join([word for word in self._long if RUN.search(word)])
 
     @cached_property
     def scattered(self) -> bool:
         """Whether it has a long word with digits all over it, as the numbers of sessions have."""
+        if self._is_plain:
+            return SCATTERED_WORD.search(self.text) is not None
         return any(len(word) >= 20 and SCATTERED.search(word) for word in self._long)
 
     @property
     def repeats(self) -> bool:
         """It has few words of its own, so that to look among them takes much less than to look at the text."""
-        return len(self.words) < len(self.text) // 2
+        return not self._is_plain and len(self.words) < len(self.text) // 2
+
+
+def _is_varied(text: str) -> bool:
+    """Whether most of a sample from all over the text are words that are there once."""
+    step = len(text) // SLICES
+    words = [word for n in range(SLICES) for word in text[n * step : n * step + SLICE].split()]
+    return sum(map(len, set(words))) * 4 > sum(map(len, words)) * 3

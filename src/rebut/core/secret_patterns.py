@@ -18,7 +18,7 @@ from rebut.core.secret_table import TABLES
 
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
-SMALL = 16_384
+SMALL = 4_096
 """Characters of a text in which it takes no time to look for each name."""
 FEW = 8
 """Kinds of secrets, or names, that are searched one after the other. A text with more is gone through once for all."""
@@ -94,16 +94,21 @@ def spans(searched: SearchedText) -> Iterator[Span]:
 
 def _all_opened(opened: Mapping[int, Shape] | None, text: str, crowds: Crowds) -> Iterator[Span]:
     """The same as a search for one shape after the other, in one go. None are all."""
-    patterns, by_gate = _openings()
-    for pattern in patterns:
+    first, patterns, by_gate = _openings()
+    for pattern in (first, *patterns):
         done: dict[int, int] = {}
-        for place in crowds.places(pattern, text):
+        places = _matched(pattern, text) if pattern is first else crowds.places(pattern, text)
+        for place in places:
             at = place.start(1)
             for n, shape in by_gate[place[1]]:
                 wanted = opened is None or n in opened
                 if wanted and at >= done.get(n, 0) and (m := shape.pattern.match(text, at)):
                     done[n] = m.end()
                     yield from _held(shape, [m])
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
+    return [m] if (m := pattern.match(text)) else []
 
 
 def _held(shape: Shape, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
@@ -113,10 +118,10 @@ def _held(shape: Shape, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
 
 def _opened(long: str) -> dict[int, Shape]:
     """The shapes that occur in these words, of those that begin with a text of their own."""
-    patterns, by_gate = _openings()
+    first, patterns, by_gate = _openings()
     found: dict[int, Shape] = {}
     left: dict[str, int] = {}
-    for place in chain.from_iterable(pattern.finditer(long) for pattern in patterns):
+    for place in chain(_matched(first, long), *(pattern.finditer(long) for pattern in patterns)):
         gate, at = place[1], place.start(1)
         tries = left.get(gate, TRIES)
         if not tries:
@@ -258,17 +263,21 @@ def _others() -> tuple[tuple[tuple[str, Shape], ...], tuple[tuple[str, Shape], .
 
 
 @lru_cache(maxsize=1)
-def _openings() -> tuple[tuple[re.Pattern[str], ...], dict[str, list[tuple[int, Shape]]]]:
-    """Patterns for the beginnings of all other shapes, at the start of a word and after an escape; and the shapes that
-    each beginning may open, with their numbers."""
+def _openings() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...], dict[str, list[tuple[int, Shape]]]]:
+    """Patterns for the beginnings of all other shapes, at the start of the text, of a word and after an escape; and the
+    shapes that each beginning may open, with their numbers.
+
+    The edge is a part of the match: a search for a set of characters is several times faster than a look behind.
+    """
     spaced, unspaced = _others()
     others = {id(shape) for _, shape in (*spaced, *unspaced)}
     shapes = [(n, shape) for n, shape in enumerate(_shapes()) if id(shape) not in others]
     gates = {shape.gate for _, shape in shapes}
     by_gate = {gate: [one for one in shapes if gate.startswith(one[1].gate)] for gate in gates}
     begin = f"(?=({any_of(gates)}))"
-    edges = ("(?<![A-Za-z0-9])", r"(?:\\(?:[nrtbf]|u[0-9a-fA-F]{4})|%[0-9A-Fa-f]{2})")
-    return tuple(re.compile(edge + begin, re.ASCII) for edge in edges), by_gate
+    edges = ("[^A-Za-z0-9]", r"(?:\\(?:[nrtbf]|u[0-9a-fA-F]{4})|%[0-9A-Fa-f]{2})")
+    patterns = tuple(re.compile(edge + begin, re.ASCII) for edge in edges)
+    return re.compile(begin, re.ASCII), patterns, by_gate
 
 
 @lru_cache(maxsize=1)

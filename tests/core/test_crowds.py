@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from bench.secrets import form_cases, rule_cases
 from rebut.core.crowds import BLOCK, LONG, MOST, SPARE, Crowds
 from rebut.core.redaction import PLACEHOLDER, Redactor
 from rebut.core.searched_text import SearchedText
@@ -131,3 +132,18 @@ def test_a_file_with_hundreds_of_keys_in_a_long_text_loses_the_keys_and_nothing_
     assert not [key for key in keys if key in done]
     assert done.count("  # of service ") == 250 and len(set(PLACEHOLDER.findall(done))) == 250
     assert done.count(plain) == 2
+
+
+def test_in_a_long_text_without_a_repeated_word_the_same_secrets_are_found() -> None:  # C8
+    # Such a text is searched as a whole, and others by their words: both find the same.
+    pick, cases = random.Random(5), [case.text for case in (*rule_cases(1, each=1), *form_cases(1, each=1))]
+    found = []
+    for is_new in (True, False):
+        lines = []
+        for case in cases:
+            words = ["".join(pick.choices("bdfgjlmruvz", k=7)) if is_new else "furlong" for _ in range(100)]
+            lines.append(f"{' '.join(words)}\n\n{case}\n\n")
+        searched = SearchedText("".join(lines))
+        assert searched.repeats is not is_new and len(searched.text) > 800 * len(cases)
+        found.append(Redactor(KEY).taken_out(searched.text))
+    assert found[0] == found[1] and len(found[0]) > len(cases) * 0.9

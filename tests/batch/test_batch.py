@@ -397,6 +397,18 @@ def test_a_report_compares_arms_and_counts_failures(workspace: Path, tmp_path: P
     assert shown.splitlines()[0] == "  6 debates: 5 conclusive, 0 not, 1 failed"
 
 
+def test_no_secret_of_a_topic_is_in_the_results_and_equal_topics_stay_equal(workspace: Path, tmp_path: Path) -> None:
+    seats, out, secret = duels.seats(tmp_path), tmp_path / "out.jsonl", "ghp_" + "a1B2c3D4e5F6" * 3
+    topic = f"Is {secret} still valid? {'x ' * 120}password = 'hunter2secret!'"
+    rows = [debate(seats, arm, arm=arm, topic=topic) for arm in ("one", "two")]
+    piped("batch", written(tmp_path / "in.jsonl", rows), "--out", str(out))
+    said = {row["topic"] for row in rows_of(out)}
+    assert len(said) == 1 and said.pop().startswith("Is [secret:github-token] still valid?")
+    assert secret not in out.read_text() and "hunter2" not in out.read_text()
+    report = json.loads(piped("batch", "report", str(out), "--json").stdout)
+    assert report["agreement"] == [{"first": "one", "second": "two", "questions": 1, "same": 1}]
+
+
 def test_a_line_cannot_run_checks(workspace: Path, tmp_path: Path) -> None:
     """The file may come from anywhere; whether code is run is the user's own word."""
     seats = duels.seats(tmp_path)

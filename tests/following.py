@@ -26,6 +26,7 @@ class Block:
 
 def blocks(page: Path) -> Iterator[Block]:
     text = page.read_text(encoding="utf-8")
+    text = re.sub(r"^````.*?^````$", "", text, flags=re.M | re.S)  # blocks of an example that is a text itself
     for found in BLOCK.finditer(text):
         named = SAVED.search(text[: found.start()])
         yield Block(found[1], found[2], named[1] if named else "")

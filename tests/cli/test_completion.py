@@ -106,7 +106,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("rebut d", {"delete", "demo", "dismiss", "doctor", "duel"}),
         ("rebut duel x --judge hu", {"human"}),
         ("rebut duel x --effort ", {"low", "medium", "high", "max"}),
-        ("rebut export last --format ", {"md", "html", "json", "adr", "sarif", "github"}),
+        ("rebut export last --format ", {"md", "html", "json", "adr", "sarif", "github", "tests"}),
         ("rebut config ", {"path", "show"}),
         ("rebut revise ", {"plan", "review"}),
         ("rebut show ", {"last", "abcdefgh"}),

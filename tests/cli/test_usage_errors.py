@@ -56,7 +56,7 @@ WRONG = {
     "completion": "`rebut completion` needs bash, zsh or fish",
     "completion tcsh": "`rebut completion` takes bash, zsh or fish, got 'tcsh'",
     "config frob": "`rebut config` takes path or show, got 'frob'",
-    "export last --format pdf": "--format takes md, html, json, adr, sarif or github, got 'pdf'",
+    "export last --format pdf": "--format takes md, html, json, adr, sarif, github or tests, got 'pdf'",
     "revise": "`rebut revise` needs plan or review",
     "revise plan x --phase 0": "--phase must be 1 or more, got 0",
     "revise plan x --rounds two": "--rounds takes a whole number, got 'two'",

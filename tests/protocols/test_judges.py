@@ -123,6 +123,16 @@ def test_a_judge_that_looks_at_the_case_keeps_its_verdict_in_both_orders(workspa
     assert kept.verdict and kept.verdict.winner == "challenger" and kept.conclusive
 
 
+def test_a_person_who_prefers_one_answer_keeps_the_verdict_in_both_orders(workspace: Path) -> None:
+    def cookies(request: Request) -> str:
+        ballot = request.material.for_person()
+        assert ballot
+        return next(line[:8] for line in ballot.case if line.startswith("answer ") and "ookies" in line)
+
+    outcome = ask(choosing(cookies), both_orders=True)
+    assert outcome.verdict and outcome.verdict.winner == "answer 2" and outcome.conclusive, outcome.rows
+
+
 def test_three_judges_decide_by_majority_and_the_dissent_is_in_every_output(workspace: Path) -> None:
     judges = [choosing(lambda r, side=side: side, f"model-{side}") for side in ("challenger", "proposer", "challenger")]
     outcome = duel(*judges)
@@ -176,3 +186,32 @@ def test_a_fork_names_one_of_several_judges(workspace: Path) -> None:
     assert "--seat judge.1=SPEC" in error.value.hint
     with pytest.raises(rebut.UsageError, match="keeps its number of judges: the session has 3, not 5"):
         asyncio.run(rebut.fork(outcome.session, judges=5))
+
+
+def test_a_fork_with_another_model_for_one_default_judge_keeps_the_others(workspace: Path) -> None:
+    said = {"r1/opening@proposer": duels.opening(), "r1/challenge@challenger": duels.challenge()}
+
+    def reply(request: Request) -> str:
+        return json.dumps(said.get(request.key) or of_duel("challenger"))
+
+    voices = {name: Voice(reply, name) for name in ("pro", "con", "new")}
+    first = rebut.run("duel", duels.TOPIC, rounds=1, judges=3, proposer="pro", challenger="con", backends=voices)
+    other: dict[str, Any] = {"judge.2": "new"}
+    outcome = asyncio.run(rebut.fork(first.session, backends=voices, **other))
+    assert [(vote.judge, vote.by) for vote in outcome.votes] == [
+        ("judge.1", "pro"),
+        ("judge.2", "new"),
+        ("judge.3", "pro"),
+    ]
+    assert len([note for note in outcome.notes if "not independent" in note]) == 2
+
+
+def test_judges_that_did_not_answer_are_no_judges_who_follow_the_order(workspace: Path) -> None:
+    def half(request: Request) -> str:
+        if "other-order" in request.key:
+            raise RuntimeError("gone")
+        return json.dumps(of_duel("proposer"))
+
+    outcome = duel(choosing(first_read, "a"), Voice(half, "b"), Voice(half, "c"), both_orders=True)
+    assert outcome.heading == "NO VERDICT, NO MAJORITY OF THE JUDGES"
+    assert [doubt.kind for doubt in outcome.doubts] == ["no majority"]

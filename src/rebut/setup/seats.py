@@ -127,13 +127,18 @@ class SeatAssignment:
         parties = {s: spec for s, spec in specs.items() if not self._judges(s) and protocol.seats.get(s) != 0}
         self._must_differ(parties, allow_same_model, notes)
         named_judges = [seat for seat in specs if self._judges(seat)]
-        default = [] if named_judges or not self._judge else self._judge_seats()
+        seats = self._judge_seats() if self._judge and self._judge not in specs else []
+        default = [seat for seat in seats if seat not in specs]
         if default:
             party, spec = self._model_of_judge(parties)
-            specs |= dict.fromkeys(default, replace(spec, name=""))
+            judges = {seat: specs.pop(seat, replace(spec, name="")) for seat in seats}
+            specs |= judges
             fresh = f"{_called(party)}'s model ({spec}) in a new conversation"
-            who = f"the {default[0]} is" if len(default) == 1 else f"every {self._judge} is"
-            notes.append(f"{who} {fresh}, so it is not independent")
+            whole = len(default) == len(seats) > 1
+            notes += [
+                f"{who} {fresh}, so it is not independent"
+                for who in ([f"every {self._judge} is"] if whole else [f"{_called(seat)} is" for seat in default])
+            ]
         for judge in named_judges:
             for seat, spec in parties.items():
                 # A person who judges the own work knows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rebut.core.ballot import Ballot, KeyChoice, Option, Remark
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger
-from rebut.protocols.ask.state import PARTIES, AskState, author
+from rebut.protocols.ask.state import PARTIES, AskState, author, renamed
 from rebut.protocols.duel.ballot import NO_REASON, points
 
 SAME = KeyChoice(
@@ -29,11 +29,14 @@ def of_comparison(topic: str, state: AskState) -> Ballot:
     )
 
 
-def of_verdict(topic: str, state: AskState, ledger: Ledger) -> Ballot:
-    now = {str(n): squeeze(state.now.get(seat) or state.first[seat]) for n, seat in enumerate(PARTIES, 1)}
+def of_verdict(topic: str, state: AskState, ledger: Ledger, other_order: bool = False) -> Ballot:
+    """In the other order, each answer has the other's number, as in the prompt of a model."""
+    seats = PARTIES[::-1] if other_order else PARTIES
+    now = {str(n): squeeze(state.now.get(seat) or state.first[seat]) for n, seat in enumerate(seats, 1)}
     answers = [f"answer {n}: {text}" for n, text in now.items()]
+    raised = [renamed(line) if other_order else line for line in points(ledger, author)]
     return Ballot(
-        case=(squeeze(topic), "", *answers, "", *points(ledger, author)),
+        case=(squeeze(topic), "", *answers, "", *raised),
         picks=(BETTER,),
         remarks=(Remark("answer", "The answer for the reader", now), Remark("reasoning", "Why", {"": NO_REASON})),
     )

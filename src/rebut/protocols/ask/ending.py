@@ -72,7 +72,7 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
             winner=winner,
             reasoning=reasoning,
             check=check,
-            material=Material(ballot=ballot.of_verdict(debate.topic, state, ledger)),
+            material=lambda order: Material(ballot=ballot.of_verdict(debate.topic, state, ledger, order.renamed)),
             order=judges.Order(0) if await began_before(debate, DRAWN, "in turn") else judges.drawn(debate),
         )
     except ParticipantFailed as error:

@@ -57,7 +57,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             winner=lambda form, order: form.winner,
             reasoning=lambda form, order: form.reasoning,
             check=reply_checks.decision(ledger, trusting=trusting),
-            material=Material(ballot=lambda: _ballot(debate, ledger)),
+            material=lambda order: Material(ballot=lambda: _ballot(debate, ledger)),
             order=judges.Order(0) if await began_before(debate, DRAWN, "in turn") else judges.drawn(debate),
         )
     except ParticipantFailed as error:

@@ -103,7 +103,7 @@ class JudgesDecision(Generic[F]):
 
     def undecided(self) -> Doubt:
         """Why there is no decision."""
-        if all(vote.flipped for vote in self.votes):
+        if not self.missing and all(vote.flipped for vote in self.votes):
             said = "the verdict changes with the order in which the sides are shown"
             return Doubt("order decides", "THE VERDICT CHANGES WITH THE ORDER OF THE SIDES", said)
         return Doubt("no majority", "NO MAJORITY OF THE JUDGES", "no side has more than half of the judges")
@@ -122,7 +122,7 @@ async def judge(
     winner: Callable[[F, Order], str],
     reasoning: Callable[[F, Order], str],
     check: Check,
-    material: Material,
+    material: Callable[[Order], Material],
     order: Order,
 ) -> JudgesDecision[F]:
     """Ask every judge. Raises `ParticipantFailed` if too few answer for a majority."""
@@ -131,19 +131,20 @@ async def judge(
     if len(seats) == 1 and len(orders) == 1:
         got: list[Answer[F] | Failure] = [
             await debate.ask(
-                seats[0], "verdict", prompt(order), schema=schema, check=check, closing=True, material=material
+                seats[0], "verdict", prompt(order), schema=schema, check=check, closing=True, material=material(order)
             )
         ]
     else:
         asks = [
-            Ask(who, prompt(one), schema, check, part=OTHER_ORDER if n else "", material=material)
+            Ask(who, prompt(one), schema, check, part=OTHER_ORDER if n else "", material=material(one))
             for who in seats
             for n, one in enumerate(orders)
         ]
         try:
             got = [*await debate.ask_all("verdict", asks, need=len(asks) // 2 + 1, closing=True)]
         except TooFewReplies as error:
-            kind = "budget" if set(error.kinds) == {"budget"} else error.kinds[0]
+            # If only a part had no room, the others can be asked again.
+            kind = next((kind for kind in error.kinds if kind != "budget"), "budget")
             raise ParticipantFailed(kind, error.message, error.hint) from error
     votes, forms, missing = list[Vote](), list[tuple[F, str]](), list[str]()
     for at, who in enumerate(seats):

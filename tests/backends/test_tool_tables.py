@@ -269,6 +269,22 @@ def test_version_and_flags_are_asked_of_the_tool_itself(tmp_path: Path) -> None:
     assert tools.version_in(asyncio.run(tools.ask(tool, {"PATH": "/nowhere"}, tool.version_args))) == ""
 
 
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="only Linux shows whose process it is")
+def test_a_tool_that_is_asked_for_its_version_leaves_no_process_in_a_session_of_its_own(tmp_path: Path) -> None:  # H13
+    left = tmp_path / "left"
+    command = tmp_path / "claude"
+    command.write_text(
+        f"#!/bin/sh\nsetsid sh -c 'echo $$ > {left}; exec sleep 600' > {os.devnull} 2>&1 &\n"
+        f"while [ ! -s {left} ]; do sleep 0.01; done\necho 2.1.400\n"
+    )
+    command.chmod(0o755)
+    tool = tools.load({})["claude"]
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    assert tools.version_in(asyncio.run(tools.ask(tool, env, tool.version_args))) == "2.1.400"
+    state = Path(f"/proc/{int(left.read_text())}/stat")
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 @pytest.mark.parametrize(
     ("found", "least", "old"),
     [

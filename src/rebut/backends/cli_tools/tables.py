@@ -371,7 +371,7 @@ async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> Proc
     folder = scratch_folder(env)
     own = {**environment(tool, env), **tool.env, "PWD": str(folder), "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
     try:
-        return await process.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS)
+        return await process.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS, mark=str(folder))
     except OSError as error:
         return ProcessResult(126, err=f"{path.name} cannot be started: {error.strerror}")
     finally:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -271,8 +272,10 @@ async def _run(
 ) -> None:
     args = [arg.replace("${folder}", str(home)) for arg in analyser.args]
     argv = [str(path), *args, *(one.name for one in copies)]
+    own = tempfile.mkdtemp(dir=home)  # several runs of an analyser share its home
+    env = {**environment(home), "TMPDIR": own}
     try:
-        ended = await process.run(argv, cwd=folder, env=environment(home), seconds=seconds, on_spawn=on_spawn)
+        ended = await process.run(argv, cwd=folder, env=env, seconds=seconds, on_spawn=on_spawn, mark=own)
     except OSError as error:
         return _lost(side, copies, f"{analyser.name} cannot be started: {error.strerror}")
     if ended.cut:

@@ -185,7 +185,7 @@ async def _version(analyser: Analyser, executable: Path, env: Mapping[str, str],
     folder = scratch_folder(env)
     argv = [str(executable), *analyser.version_args]
     try:
-        ended = await process.run(argv, cwd=folder, env=environment(folder), seconds=seconds)
+        ended = await process.run(argv, cwd=folder, env=environment(folder), seconds=seconds, mark=str(folder))
     except OSError:
         return ""
     finally:

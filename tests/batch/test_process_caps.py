@@ -6,11 +6,14 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from console import piped
 
 from rebut.batch.process_caps import CapsForChildren, CapsOfParent
+from rebut.core import caps as core_caps
 from rebut.core.caps import Caps
 from tests_postgres import provider
 from tests_postgres.test_caps import most_at_once, most_in
@@ -117,7 +120,9 @@ def test_a_call_that_is_cancelled_while_it_waits_keeps_no_slot() -> None:
     asyncio.run(run())
 
 
-def test_turns_are_handed_out_to_all_in_one_row() -> None:
+def test_turns_are_handed_out_to_all_in_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_caps, "time", SimpleNamespace(monotonic=lambda: 1000.0))  # all ask at the same moment
+
     async def run() -> list[float]:
         first = CapsForChildren()
         pipes = [Pipe(first, name) for name in ("one", "two")]
@@ -129,4 +134,4 @@ def test_turns_are_handed_out_to_all_in_one_row() -> None:
     waits = sorted(asyncio.run(run()))
     step = 1 / Caps(rpm=6000).requests_a_second
     assert len(waits) == 5, "the first goes at once"
-    assert all(abs(wait - step * n) < step / 2 for n, wait in enumerate(waits, 1))
+    assert waits == pytest.approx([step * n for n in range(1, 6)])

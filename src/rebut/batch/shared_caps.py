@@ -133,18 +133,18 @@ class SharedCaps:
         passed: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         mine.waiting.append(passed)
         taking = asyncio.ensure_future(self._lock(mine, provider, count))
+        used: asyncio.Future[int] | None = None
         try:
             await asyncio.wait((passed, taking), return_when=asyncio.FIRST_COMPLETED)
-            if passed.done():
-                return passed.result()
-            return taking.result()
+            used = passed if passed.done() else taking
+            return used.result()
         finally:
             if passed in mine.waiting:
                 mine.waiting.remove(passed)
-            if not taking.done():
-                taking.cancel()
-            elif passed.done() and not taking.cancelled() and taking.exception() is None:
-                self._pass_on(mine, provider, taking.result())  # both came: one is for the next
+            taking.cancel()
+            for other in (passed, taking):  # both came, or this call was cancelled: it is for the next
+                if other is not used and other.done() and not other.cancelled() and other.exception() is None:
+                    self._pass_on(mine, provider, other.result())
 
     async def _lock(self, mine: _Provider, provider: str, count: int) -> int:
         """A slot that is locked now. One call of this worker tries at a time; the others wait behind it."""
@@ -152,13 +152,31 @@ class SharedCaps:
             while True:
                 free = [number for number in range(count) if number not in mine.held]  # locks are re-entrant
                 for number in free:
-                    if await asyncio.shield(asyncio.ensure_future(self._try(provider, number))):
-                        mine.held[number] = time.monotonic()
-                        return number
+                    trying = asyncio.ensure_future(self._try(mine, provider, number))
+                    try:
+                        if await asyncio.shield(trying):
+                            return number
+                    except asyncio.CancelledError:
+                        # The lock may be on its way. The next call gets it, or it is given back.
+                        trying.add_done_callback(
+                            lambda done, number=number: self._pass_on(mine, provider, number)
+                            if not done.cancelled() and done.exception() is None and done.result()
+                            else None
+                        )
+                        raise
                 await asyncio.sleep(LOOK)
 
-    async def _try(self, provider: str, number: int) -> bool:
-        return bool(await self._on_slots("select pg_try_advisory_lock(%s, %s)", _key(provider), number))
+    async def _try(self, mine: _Provider, provider: str, number: int) -> bool:
+        mine.held[number] = time.monotonic()  # so that no other call of this worker tries it meanwhile
+        locked = False
+        try:
+            locked = bool(await self._on_slots("select pg_try_advisory_lock(%s, %s)", _key(provider), number))
+        finally:
+            if locked:
+                mine.held[number] = time.monotonic()
+            else:
+                mine.held.pop(number, None)
+        return locked
 
     def _pass_on(self, mine: _Provider, provider: str, number: int) -> None:
         """Give a slot to the next call of this worker or, after a while, to whichever worker is quickest."""

@@ -55,6 +55,14 @@ def test_a_batch_is_enqueued_worked_on_and_collected(mine: Provider, database: s
     assert "1 enqueued, 8 ended before" in piped("batch", str(file), "--on", database, cwd=tmp_path).stdout
 
 
+def test_the_same_lines_in_another_folder_are_other_debates(mine: Provider, database: str, tmp_path: Path) -> None:
+    file, other = batch(tmp_path, 2), tmp_path / "other"
+    other.mkdir()
+    for cwd, said in ((tmp_path, "2 enqueued"), (tmp_path, "0 enqueued, 2 waiting"), (other, "2 enqueued")):
+        done = piped("batch", str(file), "--on", database, cwd=cwd)
+        assert f"2 debates: {said}" in done.stdout, done.stderr
+
+
 def test_waiting_for_the_results_shows_them_as_they_end(mine: Provider, database: str, tmp_path: Path) -> None:
     file, out = batch(tmp_path, 6), tmp_path / "out.jsonl"
     with working(2, database, tmp_path):

@@ -329,6 +329,8 @@ def test_a_table_is_read_like_lines(workspace: Path, tmp_path: Path) -> None:
         ('protocol,topic\nduel,"A?\n', "the table cannot be read"),
         ("protocol,settings.rounds\nduel,nine\n", "line 2: "),
         ("colour,protocol\nred,duel\n", "line 2: colour: "),
+        ("protocol,target,target.kind\ncross,staged,code\n", "line 2 of the table has 'target' and a part of it"),
+        ("protocol,target.kind,target\ncross,code,staged\n", "line 2 of the table has 'target' and a part of it"),
     ],
 )
 def test_a_bad_table_is_named_by_its_line(workspace: Path, tmp_path: Path, text: str, said: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import pairwise
 
 import pytest
@@ -89,6 +89,35 @@ def test_a_pause_holds_for_all_calls_to_the_provider(own: OwnAdmission, clock: C
     assert clock.now == pytest.approx(1007.0)
     run(own.turn("another", Caps(), 0, lambda seconds: None))
     assert clock.now == pytest.approx(1007.0)
+
+
+class Sleeps:
+    """Yields how long it wants to sleep."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def __await__(self) -> Iterator[float]:
+        yield self.seconds
+
+
+def test_calls_whose_turns_passed_during_a_pause_leave_at_an_even_pace(
+    own: OwnAdmission, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asyncio, "sleep", Sleeps)
+    calls = [own.turn("mine", Caps(rpm=60), 0, lambda seconds: None).__await__() for _ in range(5)]
+    waiting, left = [(clock.now, n) for n in range(5)], list[float]()
+    while waiting:
+        waiting.sort()
+        clock.now, n = waiting.pop(0)
+        try:
+            waiting.append((clock.now + next(calls[n]), n))
+        except StopIteration:
+            left.append(clock.now)
+        if n == 4:
+            own.pause("mine", 1060.0 - clock.now)  # four calls wait: their turns are in the next seconds
+    assert left[0] == 1000.0 and left[1] >= 1060.0
+    assert all(later - before >= 0.99 / USED for before, later in pairwise(left)), left
 
 
 class Busy:

@@ -160,7 +160,18 @@ def _rows_of_table(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
                     if cell.strip():
                         group, _, part = name.partition(".")
                         if part:
-                            row.setdefault(group, {})[part] = _cell(cell, group)
+                            parts = row.setdefault(group, {})
+                            if not isinstance(parts, dict):
+                                raise UsageError(
+                                    f"line {began} of the table has {group!r} and a part of it, {name!r}",
+                                    "Fill in one of the two columns.",
+                                )
+                            parts[part] = _cell(cell, group)
+                        elif name in row:
+                            raise UsageError(
+                                f"line {began} of the table has {name!r} and a part of it",
+                                "Fill in one of the two columns.",
+                            )
                         else:
                             row[name] = _cell(cell, name)
                 yield began, row
@@ -217,6 +228,16 @@ def _checked(found: Iterable[tuple[int, Callable[[], LineFields]]]) -> tuple[lis
         good.append(BatchLine.of(number, fields, seen[same(fields)]))
         seen[same(fields)] += 1
     return good, bad
+
+
+def in_workspace(lines: Iterable[BatchLine], workspace: Path) -> list[BatchLine]:
+    """The lines with the folder that each is about. The same line is another debate in another folder."""
+    seen, out = Counter[str](), list[BatchLine]()
+    for line in lines:
+        fields = line.fields.model_copy(update={"workspace": str((workspace / line.fields.workspace).resolve())})
+        out.append(BatchLine.of(line.number, fields, seen[same(fields)]))
+        seen[same(fields)] += 1
+    return out
 
 
 def same(fields: LineFields) -> str:

@@ -79,15 +79,10 @@ class CapsOfParent(OwnAdmission):
         self._asked: dict[int, asyncio.Future[float]] = {}
         self._number = 0
 
-    async def turn(
-        self, provider: str, caps: Caps, tokens: int, on_wait: Callable[[float], None]
-    ) -> Callable[[], None]:
+    async def _reserved(self, provider: str, caps: Caps, tokens: int) -> float:
         if caps.rpm or caps.tpm:
-            wait = await self._ask({"caps": "turn", "provider": provider, "tokens": tokens, **_rates(caps)})
-            if wait:
-                on_wait(wait)
-                await asyncio.sleep(wait)
-        return await super().turn(provider, Caps(), 0, on_wait)  # a pause may have come
+            return await self._ask({"caps": "turn", "provider": provider, "tokens": tokens, **_rates(caps)})
+        return self.reserve(provider, caps, tokens)  # there may be a pause
 
     def give_back(self, provider: str, caps: Caps, tokens: int) -> None:
         if caps.tpm:

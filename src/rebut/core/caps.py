@@ -85,13 +85,17 @@ class OwnAdmission:
     async def turn(
         self, provider: str, caps: Caps, tokens: int, on_wait: Callable[[float], None]
     ) -> Callable[[], None]:
-        while wait := self.reserve(provider, caps, tokens):
+        while wait := await self._reserved(provider, caps, tokens):
             on_wait(wait)
             await asyncio.sleep(wait)
             if self._paused.get(provider, 0.0) <= time.monotonic():
                 break
-            caps, tokens = Caps(), 0  # its turn was reserved; the provider has asked all calls to wait since
+            # The provider has asked all calls to wait since. Turns that passed meanwhile must not leave together.
+            caps, tokens = Caps(caps.rpm), 0
         return _nothing
+
+    async def _reserved(self, provider: str, caps: Caps, tokens: int) -> float:
+        return self.reserve(provider, caps, tokens)
 
     def reserve(self, provider: str, caps: Caps, tokens: int) -> float:
         """Reserve the next turn. Returns the seconds until then."""

@@ -92,7 +92,7 @@ def batch_command(
     from rebut.api import Setup
     from rebut.batch.account import Account
     from rebut.batch.batch import Batch, Here
-    from rebut.batch.lines import read, refused
+    from rebut.batch.lines import in_workspace, read, refused
     from rebut.batch.processes import Processes
     from rebut.batch.results import Results, ended
     from rebut.cli.options import within
@@ -120,6 +120,8 @@ def batch_command(
     lines, bad = read(Path(file)) if each is None else _lines_of(each, file, company)
     if not file:
         file = "--each"
+    if on:
+        lines = in_workspace(lines, setup.workspace)  # a database has the lines of many folders
     before = ended(Path(out)) if out else set()  # what they need may be gone by now, and they need nothing
     if on:
         queue = Queue(on)

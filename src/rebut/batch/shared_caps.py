@@ -159,9 +159,11 @@ class SharedCaps:
                     except asyncio.CancelledError:
                         # The lock may be on its way. The next call gets it, or it is given back.
                         trying.add_done_callback(
-                            lambda done, number=number: self._pass_on(mine, provider, number)
-                            if not done.cancelled() and done.exception() is None and done.result()
-                            else None
+                            lambda done, number=number: (
+                                self._pass_on(mine, provider, number)
+                                if not done.cancelled() and done.exception() is None and done.result()
+                                else None
+                            )
                         )
                         raise
                 await asyncio.sleep(LOOK)

@@ -146,6 +146,23 @@ def test_after_a_fix_the_check_runs_again_and_decides_whether_it_is_fixed(
         assert not finding.is_fixed
 
 
+@pytest.mark.parametrize("shows", ["passes on the new version", "prints this"])
+def test_a_check_that_shows_a_problem_without_failing_says_nothing_about_a_fix(repo: Path, shows: str) -> None:
+    code = "from shop.cart import total\nprint(total([1, 2, 3]))\nassert total([1, 2, 3]) == 5\n"
+    shown = check(code, runner="python", shows=shows, prints="5" if shows == "prints this" else "")
+    answers = said("C") | {
+        "r1/critique@critic": crosses.critique(raised(check=shown)),
+        "r1/version.code@judge": crosses.patch(PATCH.format(over="prices[1:None]")),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked("F1", "still there")]),
+        "r2/judgement@judge": crosses.judgement("E", {"F1": "valid P1"}),
+    }
+    outcome = review(repo, answers, rounds=2)
+    assert outcome.review is not None
+    finding = outcome.review.findings[0]
+    assert finding.check is not None and finding.check.mark == "shown"
+    assert (finding.rerun, finding.seen) == ("", "") and not finding.is_fixed
+
+
 # the command
 
 

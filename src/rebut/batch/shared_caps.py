@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -158,13 +159,7 @@ class SharedCaps:
                             return number
                     except asyncio.CancelledError:
                         # The lock may be on its way. The next call gets it, or it is given back.
-                        trying.add_done_callback(
-                            lambda done, number=number: (
-                                self._pass_on(mine, provider, number)
-                                if not done.cancelled() and done.exception() is None and done.result()
-                                else None
-                            )
-                        )
+                        trying.add_done_callback(partial(self._unclaimed, mine, provider, number))
                         raise
                 await asyncio.sleep(LOOK)
 
@@ -179,6 +174,10 @@ class SharedCaps:
             else:
                 mine.held.pop(number, None)
         return locked
+
+    def _unclaimed(self, mine: _Provider, provider: str, number: int, tried: asyncio.Future[bool]) -> None:
+        if not tried.cancelled() and tried.exception() is None and tried.result():
+            self._pass_on(mine, provider, number)
 
     def _pass_on(self, mine: _Provider, provider: str, number: int) -> None:
         """Give a slot to the next call of this worker or, after a while, to whichever worker is quickest."""

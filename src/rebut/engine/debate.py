@@ -430,9 +430,13 @@ class Debate:
         return self._runtime.sides.old is not None
 
     async def run_again(self, step: str, version: int, round: int) -> None:
-        """Run every check that showed something again, on the version under discussion, and enter what it does."""
+        """Run every check that showed a problem again, on the version under discussion, and enter what it does.
+
+        Only one that showed it by failing: a check that passes, or prints something, says nothing about a fix.
+        """
         runtime = self._runtime
-        points = {p.id: p.check for p in self.ledger.points if p.check and p.check.mark == "shown"}
+        showed = [(p.id, p.check) for p in self.ledger.points if p.check and p.check.mark == "shown"]
+        points = {id: check for id, check in showed if check.shows.startswith("fails")}
         if not points:
             return
 

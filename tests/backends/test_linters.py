@@ -48,6 +48,15 @@ def tally(*change: Changed) -> str:
 # the critique
 
 
+def test_files_that_no_analyser_reads_are_named_and_deleted_ones_are_not() -> None:
+    change = [changed("a.py", None, "x = 1\n"), changed("b.md", None, "b\n"), changed("c.md", "c\n", None)]
+    said = asked(*change)
+    assert said.notes[0] == "no analyser reads 1 file of this change: b.md"
+    assert "No analyser reads 1 file of this change: b.md." in critique(*change).suggestions
+    many = asked(changed("a.py", None, "x = 1\n"), *(changed(f"{n}.md", None, "b\n") for n in range(7)))
+    assert many.notes[0].endswith("reads 7 files of this change: 0.md, 1.md, 2.md, 3.md, 4.md and 2 more")
+
+
 def test_a_new_file_is_read_by_whatever_fits_and_each_finding_has_place_quote_severity_and_action() -> None:  # C1 J7
     found = critique(*(changed(path, None, text) for path, (text, _) in DEFECTS.items()))
     for path, (text, rule) in DEFECTS.items():

@@ -240,3 +240,14 @@ def test_what_a_model_is_sent_asks_for_reasons_before_the_conclusion(shop: Path)
 def test_a_word_for_nothing_costs_the_field_and_not_the_finding(shop: Path, same_as: Any) -> None:  # C20
     done = review(shop, found(crosses.raised(same_as=same_as)), "-q")
     assert done.returncode == 0 and "1 problem to fix (1 P1)" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_review_by_analysers_counts_only_the_files_that_one_of_them_reads(shop: Path) -> None:
+    (shop / "more.py").write_text("x = 1\n")
+    (shop / "notes.md").write_text("# Notes\n")
+    git(shop, "add", "more.py", "notes.md")
+    done = voices.cli("review", "--staged", "--with", "lint,rules", "-q", cwd=shop)
+    assert done.returncode == 0, done.stderr
+    assert "No problems found in 1 of 2 files · lint" in done.stdout
+    assert "no analyser reads 1 file of this change: notes.md" in done.stdout
+    assert "(no problems found in 1 of 2 files)" in voices.cli("list", cwd=shop).stdout

@@ -250,6 +250,10 @@ class Request:
         return f"{self.prompt}\n\n{self.followup}" if self.followup else self.prompt
 
 
+NOT_ANALYSED = "no analyser reads "
+"""How a note begins about files that static analysers left out; their number and names follow."""
+
+
 @frozen
 class Reply:
     """What came back from a backend that answered."""

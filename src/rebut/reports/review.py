@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rebut.core.text import counted, cut, squeeze
+from rebut.core.types import NOT_ANALYSED
 from rebut.domain.amounts import duration, money
 from rebut.domain.outcome import BY_PROGRAMS, Outcome, Seated
 from rebut.domain.review_result import CHECK, OUTSIDE, ReviewFinding, ReviewResult
@@ -87,7 +89,16 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
     if fixed := _fixed(made):  # the reviewed files still have them until the patch is applied
         return f"{counted(len(fixed), 'problem')} found, fixed in the final version"
     said = "no problems to fix" if minor else "no problems found"
+    if skipped := _not_analysed(outcome.notes):
+        files = f"{len(target.changes) - skipped} of {counted(len(target.changes), 'file')}" if target else ""
+        return f"{said} in {files or 'what analysers read'}"
     return f"{said} in {_size(target)}" if target else said
+
+
+def _not_analysed(notes: Sequence[str]) -> int:
+    """The number of files that static analysers left out, because none of them is for such a file."""
+    found = (re.match(rf"\w+: {NOT_ANALYSED}(\d+) ", note) for note in notes)
+    return sum(int(one[1]) for one in found if one)
 
 
 def _fixed(made: ReviewResult) -> list[ReviewFinding]:
@@ -274,8 +285,9 @@ def _who(seats: Sequence[Seated]) -> Iterable[str]:
 
 def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
     """Notes on what was not read and on what could not be applied; the others are in `rebut show`."""
-    wanted = ("no check could be run", "not read", "not applied", "applied", "there is no final patch")
-    return [note for note in outcome.notes if note.startswith(wanted) and note not in told][:6]
+    wanted = (NOT_ANALYSED, "no check could be run", "not read", "not applied", "applied", "there is no final patch")
+    notes = (note.removeprefix("critic: ") if NOT_ANALYSED in note else note for note in outcome.notes)
+    return [note for note in notes if note.startswith(wanted) and note not in told][:6]
 
 
 def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: bool) -> list[str]:

@@ -24,13 +24,15 @@ from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.json_value import Json
 from rebut.core.scratch import scratch_folder
-from rebut.core.text import last_line
-from rebut.core.types import Changed, Finding, Reply, Request, Usage
+from rebut.core.text import counted, last_line
+from rebut.core.types import NOT_ANALYSED, Changed, Finding, Reply, Request, Usage
 from rebut.core.working_time import clock
 
 FAMILY = "rules"
 MOST = 60
 """Findings in one critique; the number of further ones is given."""
+MOST_NAMED = 5
+"""Files that are named in a message."""
 INSTALL = "Run `pip install 'rebut[lint]'`."
 REPLACE = "Put the fix in place of the cited lines."
 ACTION = "Fix it, or explain in the code why it is right."
@@ -73,7 +75,7 @@ class Lint:
             )
         wanted = {n: self._readers(c) for n, c in enumerate(change, 1) if c.after is not None and self._readers(c)}
         if not wanted:
-            paths = ", ".join(c.path for c in change[:5]) + (" …" if len(change) > 5 else "")
+            paths = ", ".join(c.path for c in change[:MOST_NAMED]) + (" …" if len(change) > MOST_NAMED else "")
             raise ParticipantFailed(
                 "missing tool",
                 f"no analyser reads the files of this change: {paths}",
@@ -101,8 +103,11 @@ class Lint:
             raise ParticipantFailed("crashed", f"no analyser could read any changed file: {why}", INSTALL)
         sifted = sift(old.caught, new.caught, change)
         model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names)
-        notes, self._notes = [*self._notes, f"lint ({model}): {sifted.tally}"], []
-        answer = _critique(sifted, change, unread, old, model)
+        skipped = [
+            c.path for n, c in enumerate(change, 1) if c.after is not None and n not in wanted and n not in strays
+        ]
+        notes, self._notes = [*self._notes, *_skipped(skipped), f"lint ({model}): {sifted.tally}"], []
+        answer = _critique(sifted, change, unread, old, model, _skipped(skipped))
         numbers = {c.path: n for n, c in enumerate(change, 1)}
         answer["earlier"] = _earlier(request.material.findings, answer, numbers, new)
         # Bytes that are not text become replacement characters, as elsewhere.
@@ -116,6 +121,14 @@ class Lint:
         self._versions[analyser.name] = await analysers.version(analyser, path, self._env, seconds)
 
 
+def _skipped(paths: Sequence[str]) -> list[str]:
+    """What to say about files that no analyser is for; nothing if there is none."""
+    if not paths:
+        return []
+    more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
+    return [f"{NOT_ANALYSED}{counted(len(paths), 'file')} of this change: {', '.join(paths[:MOST_NAMED])}{more}"]
+
+
 def _needed(wanted: Mapping[int, Sequence[Analyser]], installed: Mapping[str, tuple[Analyser, Path]]) -> list[str]:
     """The analysers that have a file to read, in the order of the tables."""
     readers = {reader.name for each in wanted.values() for reader in each}
@@ -123,7 +136,12 @@ def _needed(wanted: Mapping[int, Sequence[Analyser]], installed: Mapping[str, tu
 
 
 def _critique(
-    sifted: Sifted, change: Sequence[Changed], unread: Mapping[int, str], old: LintedSide, model: str
+    sifted: Sifted,
+    change: Sequence[Changed],
+    unread: Mapping[int, str],
+    old: LintedSide,
+    model: str,
+    skipped: Sequence[str],
 ) -> dict[str, Json]:
     files = {number: changed.path for number, changed in enumerate(change, 1)}
     more = len(sifted.stand) - MOST
@@ -136,6 +154,7 @@ def _critique(
         for number, why in sorted(old.unread.items())
         if number not in unread
     ]
+    remarks += [f"{one[:1].upper()}{one[1:]}." for one in skipped]
     findings: list[Json] = [_raised(one, change[one.file.number - 1]) for one in sifted.stand[:MOST]]
     clean = not sifted.stand and not unread
     return {

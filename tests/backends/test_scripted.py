@@ -59,7 +59,10 @@ def test_a_question_without_an_answer_names_the_file_and_the_key(tmp_path: Path)
     with pytest.raises(ParticipantFailed, match=r"a\.json has no answer for r1/opening@x") as caught:  # C5
         ask(path, "r1/opening@x")
     assert caught.value.kind == "missing tool"
-    assert '"r1/opening@x"' in caught.value.hint
+    assert '"r1/opening@x"' in caught.value.hint and '"*/opening@x"' in caught.value.hint
+    with pytest.raises(ParticipantFailed) as last:
+        ask(path, "verdict@judge")
+    assert "pattern" not in last.value.hint, "*/verdict@judge would not match a key without a round"
 
 
 def test_a_scripted_failure_has_its_class_and_its_words(tmp_path: Path) -> None:

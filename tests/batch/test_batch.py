@@ -356,6 +356,10 @@ def test_each_commit_that_a_command_prints_is_reviewed(tmp_path: Path, monkeypat
     assert {row["id"] for row in rows} == set(printed)
     assert all("to fix (" in row["review"] for row in rows), "each of the two commits brings in a problem"
     assert json.loads(piped(*words, "--json").stdout)["ended_now"] == 0
+    none = piped("batch", "--each", "true", "--out", str(out))
+    assert none.returncode == 2 and "the command of --each printed no line" in none.stderr
+    wrong = piped("batch", "--each", "echo nonsense", "--with", "lint,rules", "--out", str(out))
+    assert wrong.returncode == 2 and "Correct the command, or" in wrong.stderr
     failed = piped("batch", "--each", "exit 3", "--out", str(out))
     assert failed.returncode == 2 and "exit code 3" in failed.stderr
 

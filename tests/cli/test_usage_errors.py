@@ -40,6 +40,7 @@ WRONG = {
     "ask x?": "`rebut ask` needs two models",
     "cross p --target proposal": "cross needs an author",
     "duel x": "duel needs a proposer",
+    "duel x --with a,b": "no such option '--with'; name each seat: --proposer SPEC --challenger SPEC --judge SPEC",
     "revise plan x": "revise needs 2 authors",
     "check bin.md": "bin.md is binary",
     "check dir": "dir cannot be read",

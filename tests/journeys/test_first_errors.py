@@ -90,6 +90,13 @@ def test_one_model_alone_is_named_with_what_is_missing(tmp_path: Path, words: st
     assert "--with openai:gpt-5,SPEC" in done.stderr and "Set OPENAI_API_KEY" not in done.stderr
 
 
+def test_analysers_alone_are_offered_the_rules_as_a_judge(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "a.py").write_text("x = 1\n")
+    done = piped("review", "--with", "lint", cwd=tmp_path)
+    assert done.returncode == 2 and "--with lint,rules" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("words", ["ask Redis?", "panel Redis?", "plan PLAN.md", "plan PLAN.md --rewrite", "review"])
 def test_each_command_says_it_so(tmp_path: Path, words: str) -> None:
     (tmp_path / "PLAN.md").write_text("# A plan\n")

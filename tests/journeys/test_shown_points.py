@@ -347,6 +347,7 @@ def test_a_text_is_checked_by_running_its_blocks_only_if_that_command_says_so(re
     assert [(one["line"], one["mark"]) for one in found] == [(1, "shown"), (8, "refuted"), (22, "broken")]
     said_on_screen = piped("check", "PLAN.md", "--run-checks", cwd=repo).stdout
     assert "3 checks" in said_on_screen and "no runner is known for 'cobol'" in said_on_screen
+    assert "new version" not in said_on_screen, "a text has one version only"
 
 
 def test_a_debate_that_was_killed_while_a_check_ran_runs_it_again(repo: Path) -> None:

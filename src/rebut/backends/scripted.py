@@ -80,7 +80,8 @@ class Scripted:
             raise ParticipantFailed(
                 "missing tool",
                 f"{self._path} has no answer for {request.key}",
-                f'Add "{request.key}" under "answers", or a pattern such as "*/{request.key.rpartition("/")[2]}".',
+                f'Add "{request.key}" under "answers"'
+                + (f', or a pattern such as "*/{request.key.rpartition("/")[2]}".' if "/" in request.key else "."),
             )
         return tries[min(request.attempt, len(tries)) - 1]
 

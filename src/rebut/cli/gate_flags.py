@@ -156,9 +156,7 @@ class Gating:
         self.reused = True
         short = sessions.short(root, record.opened.id)
         if not self.quiet:
-            say(
-                f"  the same change was reviewed by the same models in session {short}; showing that result", sys.stderr
-            )
+            say(f"  the same change was reviewed by the same seats in session {short}; showing that result", sys.stderr)
             say("  to review it again, use --again", sys.stderr)
         return plan, outcome_of(record)
 

@@ -41,6 +41,8 @@ def message(error: click.UsageError, words: Sequence[str]) -> tuple[str, str]:
     match error:
         case click.NoSuchOption():
             flag = error.option_name
+            if flag == "--with" and (seats := _seats(command)):
+                return f"no such option '--with'; name each seat: {' '.join(seats)}", see
             near = _near(flag, set(_flags(command)) if command else set())
             return f"no such option '{flag}'" + (f"; did you mean {near}?" if near else ""), see
         case click.MissingParameter() if isinstance(error.param, click.Argument):
@@ -107,6 +109,14 @@ def _command(error: click.UsageError, words: Sequence[str]) -> tuple[click.Comma
 def _flags(command: click.Command) -> Iterator[str]:
     for param in command.params:
         yield from (opt for opt in param.opts if opt.startswith("--"))
+
+
+def _seats(command: click.Command | None) -> list[str]:
+    """The options of a command that take a model."""
+    params = command.params if command else []
+    return [
+        f"{param.opts[0]} SPEC" for param in params if isinstance(param, click.Option) and param.type.name == "spec"
+    ]
 
 
 def _near(flag: str, flags: Collection[str]) -> str:

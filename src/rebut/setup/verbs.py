@@ -139,9 +139,10 @@ def planned(
         roles = [role for role, who in first_look.values.items() if isinstance(who, str) and who and role in ROLES]
         if roles:  # one was named, and there is no other here
             one = str(first_look.values[roles[0]])
+            other = "rules" if one.partition(":")[0] == "lint" else "SPEC"
             raise NotSeated(
                 f"`rebut {first_look.verb}` needs two models, and has one: {one}",
-                f"Name another one, too: --with {one},SPEC. `rebut providers` lists what is here.",
+                f"Name another one, too: --with {one},{other}. `rebut providers` lists what is here.",
             ) from error
         raise NotSeated(
             f"`rebut {first_look.verb}` needs two models, and found fewer",

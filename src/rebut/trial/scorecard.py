@@ -249,6 +249,8 @@ def heading(card: Scorecard) -> str:
     """The first line: what it rests on."""
     if not card.sessions:
         return "No ended session is on record, so there is nothing to say about any model."
+    if not card.seats:
+        return f"{counted(card.sessions, 'ended session')} on record, none with a model."
     rest = (
         f"; {counted(card.left_out, 'session')} left out (not ended, not readable, or of a trial)"
         if card.left_out

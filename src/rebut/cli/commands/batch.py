@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rebut.batch.batch import Batch, Worker
     from rebut.batch.lines import BadLine, BatchLine
 
+EACH = "--each"
+"""What stands for FILE in a message about the lines of a command."""
 MOST_SHOWN = 20
 """Bad lines that an error names."""
 AT_ONCE = 20
@@ -119,7 +121,7 @@ def batch_command(
         raise UsageError("--with is for --each without a FILE", "Name the models in the lines of FILE, under `seats`.")
     lines, bad = read(Path(file)) if each is None else _lines_of(each, file, company)
     if not file:
-        file = "--each"
+        file = EACH
     if on:
         lines = in_workspace(lines, setup.workspace)  # a database has the lines of many folders
     before = ended(Path(out)) if out else set()  # what they need may be gone by now, and they need nothing
@@ -199,6 +201,8 @@ def _lines_of(command: str, file: str, company: str | None) -> tuple[list[BatchL
 
 def _named(file: str, bad: list[BadLine]) -> tuple[str, str]:
     if not bad:
+        if file == EACH:
+            return "the command of --each printed no line, so there is nothing to run", "No model was called."
         return f"{file} has no line to run", "Write one debate per line, as JSON."
     from rebut.core.text import counted
 
@@ -206,7 +210,8 @@ def _named(file: str, bad: list[BadLine]) -> tuple[str, str]:
     rows = [f"line {one.number}: {one.why}" for one in bad[:MOST_SHOWN]]
     rows += [f"… {len(bad) - MOST_SHOWN} more"] if len(bad) > MOST_SHOWN else []
     said = f"{file}: {counted(len(bad), 'line')} cannot be run\n  " + "\n  ".join(rows)
-    return said, "No model was called. Correct the file, or run the other lines with --skip-bad."
+    source = "the command" if file == EACH else "the file"
+    return said, f"No model was called. Correct {source}, or run the other lines with --skip-bad."
 
 
 async def run_batch(

@@ -101,7 +101,8 @@ def _run(text: str, root: Path | None, folder: Path | None) -> tuple[list[tuple[
     for line, check in found:
         rows.append((codes.get(check.mark, 1), {"line": line, **as_row(check)}))
         what = f"{check.runner}, {check.claim}" if check.runner else check.claim
-        lines.append(f"    {check.mark:<11} line {line}: {what}: {check.note}".rstrip(": "))
+        said = f"    {check.mark:<11} line {line}: {what}: {check.note}".rstrip(": ")
+        lines.append(said.replace(" on the new version", ""))  # a text has one version only
     return rows, lines
 
 

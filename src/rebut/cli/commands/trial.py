@@ -245,7 +245,7 @@ def _show(report: TrialReport, folder: Path, code: int, as_json: bool) -> None:
     if report.arms:
         say("")
         for row in columns(table(report), width() - 2):
-            say(f"  {row}")
+            say(f"  {row}".rstrip())
     if more := notes(report):
         say("")
         for note in more:

@@ -16,6 +16,7 @@ import pytest
 from console import piped
 from crashing import repository
 
+from rebut.record.events import Asked
 from tests_postgres import provider
 from tests_postgres.provider import Provider
 from tests_postgres.workers import Recorded, Worker, batch, working
@@ -61,6 +62,18 @@ def test_the_same_lines_in_another_folder_are_other_debates(mine: Provider, data
     for cwd, said in ((tmp_path, "2 enqueued"), (tmp_path, "0 enqueued, 2 waiting"), (other, "2 enqueued")):
         done = piped("batch", str(file), "--on", database, cwd=cwd)
         assert f"2 debates: {said}" in done.stdout, done.stderr
+
+
+def test_a_queued_line_keeps_its_note_its_arm_and_its_topic(mine: Provider, database: str, tmp_path: Path) -> None:
+    file, out = batch(tmp_path, 1, note="The budget is fixed.", arm="duel of two"), tmp_path / "out.jsonl"
+    with working(1, database, tmp_path):
+        done = piped("batch", str(file), "--on", database, "--out", str(out), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [row] = rows_of(out)
+    assert (row["arm"], row["topic"]) == ("duel of two", "q0: Redis or not?")
+    [lines] = Recorded(database).sessions.values()
+    asked = [line.event for line in lines if isinstance(line.event, Asked)]
+    assert asked and all("The budget is fixed." in one.prompt for one in asked if one.prompt)
 
 
 def test_waiting_for_the_results_shows_them_as_they_end(mine: Provider, database: str, tmp_path: Path) -> None:

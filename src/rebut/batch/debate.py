@@ -12,9 +12,8 @@ from typing import Protocol
 from rebut import api
 from rebut.api import Setup
 from rebut.batch.lines import BatchLine
-from rebut.batch.results import ResultRow, note_session
+from rebut.batch.results import ResultRow, note_session, topic_of_row
 from rebut.core.errors import Interrupted, RebutError, UnknownSession
-from rebut.core.redaction import PLACEHOLDER, Redactor
 from rebut.core.text import cut
 from rebut.domain.outcome import Outcome
 from rebut.domain.user_notes import notes_of
@@ -27,15 +26,6 @@ from rebut.reports.review import headline
 
 DECISION = 2000
 """Characters of a decision in a row; the session has all of it."""
-
-
-TOPIC = 300
-"""Characters of a topic in a row."""
-
-
-def _without_secrets(topic: str) -> str:
-    """A topic for a row: each secret as its kind alone, so that equal topics of several sessions stay equal."""
-    return PLACEHOLDER.sub(lambda mark: mark[0].rpartition(":")[0] + "]", Redactor(b"rows").redact(topic))
 
 
 class SharedAccount(Protocol):
@@ -117,7 +107,7 @@ class BatchDebate:
             seconds=round(spent.seconds, 3),
             exit=code,
             arm=line.fields.arm,
-            topic=cut(_without_secrets(line.fields.topic), TOPIC),
+            topic=topic_of_row(line.fields.topic),
         )
 
     def _ended(self, outcome: Outcome) -> ResultRow:

@@ -11,11 +11,11 @@ import asyncio
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from rebut.batch.lines import BatchLine
-from rebut.batch.results import ResultRow
+from rebut.batch.results import ResultRow, topic_of_row
 from rebut.core.errors import RebutError, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
@@ -173,7 +173,11 @@ class Elsewhere:
         self._waiting[line.hash] = row
         if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(self._look())
-        return await row
+        ended = await row
+        # A worker knows neither the arm nor the topic, and the line may stand elsewhere by now.
+        return ended and replace(
+            ended, id=line.id, line=line.number, arm=line.fields.arm, topic=topic_of_row(line.fields.topic)
+        )
 
     async def _look(self) -> None:
         answered = time.monotonic()

@@ -182,12 +182,16 @@ async def _open_all(lines: Sequence[BatchLine], setup: Setup, at_once: int) -> l
     import asyncio
 
     from rebut.engine.start import open_only
+    from rebut.record import inbox
 
     turns = asyncio.Semaphore(at_once)
 
     async def one(line: BatchLine) -> str:
         async with turns:
-            return await open_only(await line.plan(setup), setup.environment)
+            session = await open_only(await line.plan(setup), setup.environment)
+            if line.fields.note:  # the worker that resumes it takes the note before the first question
+                await asyncio.to_thread(inbox.leave, setup.environment.root / session, line.fields.note)
+            return session
 
     return await asyncio.gather(*(one(line) for line in lines))
 

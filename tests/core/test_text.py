@@ -35,3 +35,8 @@ def test_nouns_that_an_s_does_not_fit_give_both_forms() -> None:
     assert counted(2, "answer is", "answers are") == "2 answers are"
     assert plural(1, "entry", "entries") == "entry"
     assert plural(0, "entry", "entries") == "entries"
+
+
+def test_a_number_of_seconds_stays_with_its_unit() -> None:
+    assert wrapped("it took 1.1 s, $0.00", 11) == ["it took", "1.1 s,", "$0.00"]
+    assert wrapped("it took 2 min 05 s", 14) == ["it took 2 min", "05 s"]

@@ -15,6 +15,8 @@ _CONTROL_BYTES = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_JOIN = "\0"
+"""In place of a space at which a line must not break."""
 _ESCAPE = re.compile(r"\\(?:(/)|u00([2-7][0-9A-Fa-f])|.)", re.S)
 
 
@@ -254,6 +256,7 @@ def wrapped(
 
     `indent` begins the first line and `hanging` the others (the same as `indent` unless given). Lines never break at a
     hyphen, and within a word only with `break_words`: a path or a command stays in one piece, so that it can be copied.
+    A number of seconds or minutes stays with its unit.
     """
     import textwrap  # here, since few commands print paragraphs
 
@@ -261,7 +264,8 @@ def wrapped(
     wrapper = textwrap.TextWrapper(
         width, initial_indent=indent, subsequent_indent=rest, break_long_words=break_words, break_on_hyphens=False
     )
-    return wrapper.wrap(text) or [""]
+    kept = re.sub(r"(?<=\d) (?=(?:s|min)\b)", _JOIN, text)
+    return [line.replace(_JOIN, " ") for line in wrapper.wrap(kept)] or [""]
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -171,6 +171,20 @@ def test_a_judge_that_fails_has_no_vote_and_the_others_may_still_be_a_majority(w
     assert not split.verdict and split.heading.startswith("NO VERDICT, NO MAJORITY")
 
 
+@pytest.mark.parametrize("debate", [duel, ask])
+def test_too_few_judges_are_named_and_the_one_that_answered_is_not_blamed(debate: Any, workspace: Path) -> None:
+    def silent(request: Request) -> str:
+        if request.key.startswith("comparison"):
+            return json.dumps(compared(same=False))
+        raise RuntimeError("gone")
+
+    picks = "answer 1" if debate is ask else "proposer"
+    with pytest.raises(rebut.Aborted) as error:
+        debate(choosing(lambda r: picks, "a"), Voice(silent, "b"), Voice(silent, "c"))
+    assert error.value.message.startswith("too few judges gave a verdict: 1 of 3 answered, 2 needed. judge.2 (")
+    assert "judge.1" not in error.value.message and "--seat judge.N=SPEC" in error.value.hint
+
+
 def test_the_same_answer_is_a_majority_of_comparisons(workspace: Path) -> None:
     def comparing(same: bool) -> Voice:
         return Voice(lambda r: json.dumps(compared(same) if r.key.startswith("comp") else chosen(1)), "j")

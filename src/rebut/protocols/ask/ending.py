@@ -25,7 +25,7 @@ from rebut.protocols.ask.state import PARTIES, AskState, against, author, rename
 from rebut.protocols.duel import judges, render, reply_checks
 from rebut.protocols.duel.ending import DRAWN, is_accepted, moved
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, aborted, began_before, misread, of_rounds
+from rebut.protocols.shared import UNCONTESTED, began_before, misread, of_rounds
 
 LONGEST = 120
 """Characters of an answer in a heading."""
@@ -148,8 +148,7 @@ def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str, reason
 def no_verdict(debate: Debate, state: AskState, error: ParticipantFailed) -> Outcome:
     """If a limit leaves no room for the judge, there is no verdict. A judge that failed can be resumed."""
     if error.kind != "budget":
-        hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
-        raise aborted(debate, debate.seats("judge")[0], "gave no verdict", error, hint, _data(state)) from error
+        raise judges.stopped(debate, error, _data(state)) from error
     text = "\n\n".join([f"## Answer\n\nNone: {inline(error.message)}.", *_pages(debate, state)]) + "\n"
     return _undecided(debate, state, "NO VERDICT", error.message, text)
 

@@ -20,7 +20,7 @@ from rebut.engine.debate import Debate
 from rebut.protocols.duel import ballot, judges, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Decision
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, aborted, began_before, misread, of_rounds
+from rebut.protocols.shared import UNCONTESTED, began_before, misread, of_rounds
 
 CHECKED = 5
 """The first version in which what the judge says about the record is checked against it."""
@@ -130,8 +130,7 @@ def _heading(state: DuelState, ledger: Ledger, rounds: int, planned: int, basele
 def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
     """If a limit leaves no room for the judge, the duel ends without a winner. A judge that failed can be resumed."""
     if error.kind != "budget":
-        hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
-        raise aborted(debate, debate.seats("judge")[0], "gave no verdict", error, hint, data) from error
+        raise judges.stopped(debate, error, data) from error
     rounds = state.complete_rounds()
     return Outcome(
         kind="no verdict",

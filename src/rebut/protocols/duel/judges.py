@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from rebut.core.errors import ParticipantFailed, TooFewReplies
+from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row
 from rebut.core.text import counted, cut, squeeze
@@ -20,6 +20,7 @@ from rebut.domain.forms import Form
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import VOTES, Verdict, Vote
 from rebut.engine.debate import Answer, Ask, Debate, Failure
+from rebut.protocols.shared import aborted
 
 F = TypeVar("F", bound=Form)
 OTHER_ORDER = "other-order"
@@ -163,6 +164,19 @@ async def judge(
         votes.append(vote)
         forms.append((answers[0].value, by))
     return _counted(votes, forms, missing, len(seats))
+
+
+def stopped(debate: Debate, error: ParticipantFailed, data: dict[str, Json]) -> Aborted:
+    """What to raise when too few judges answered: every answer is kept, and resume asks the others again."""
+    seats = debate.seats("judge")
+    if len(seats) == 1:
+        hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
+        return aborted(debate, seats[0], "gave no verdict", error, hint, data)
+    hint = (
+        f"Every answer is kept. Resume when they can answer, or fork with another model: --seat {seats[0].seat}=SPEC."
+    )
+    said = error.message.removeprefix("verdict: ")
+    return Aborted(f"too few judges gave a verdict: {said}", error.hint or hint, data)
 
 
 def _read(form: F, order: Order, winner: Callable[[F, Order], str]) -> str:

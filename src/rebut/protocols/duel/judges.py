@@ -172,9 +172,7 @@ def stopped(debate: Debate, error: ParticipantFailed, data: dict[str, Json]) -> 
     if len(seats) == 1:
         hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
         return aborted(debate, seats[0], "gave no verdict", error, hint, data)
-    hint = (
-        f"Every answer is kept. Resume when they can answer, or fork with another model: --seat {seats[0].seat}=SPEC."
-    )
+    hint = "Every answer is kept. Resume when they can answer, or fork with another model: --seat judge.N=SPEC."
     said = error.message.removeprefix("verdict: ")
     return Aborted(f"too few judges gave a verdict: {said}", error.hint or hint, data)
 

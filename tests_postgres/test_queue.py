@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from console import piped
 from crashing import repository
 
+from rebut.batch.queue_worker import QueueWorker
 from rebut.record.events import Asked
 from tests_postgres import provider
 from tests_postgres.provider import Provider
@@ -74,6 +76,14 @@ def test_a_queued_line_keeps_its_note_its_arm_and_its_topic(mine: Provider, data
     [lines] = Recorded(database).sessions.values()
     asked = [line.event for line in lines if isinstance(line.event, Asked)]
     assert asked and all("The budget is fixed." in one.prompt for one in asked if one.prompt)
+
+
+def test_what_another_worker_has_done_is_not_left(mine: Provider, database: str, tmp_path: Path) -> None:
+    piped("batch", str(batch(tmp_path, 1)), "--on", database, cwd=tmp_path)
+    worker = QueueWorker(database, at_once=1, grace=5, until_empty=True, status_file=None, log=lambda *_: None)
+    worker._left = {"done-by-another": "its repository is not on this machine"}
+    asyncio.run(worker.run())
+    assert worker.unfinished == 0 and Recorded(database).closed == 1
 
 
 def test_waiting_for_the_results_shows_them_as_they_end(mine: Provider, database: str, tmp_path: Path) -> None:

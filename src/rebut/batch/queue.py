@@ -140,6 +140,11 @@ class Queue:
         sql = "select outcome::text from rebut_line where hash = any(%s) and outcome is not null order by ended"
         return [ResultRow.from_json(json.loads(row)) for (row,) in self._connection.query(sql, list(hashes))]
 
+    def waiting_sessions(self) -> set[str]:
+        """The sessions that no worker has taken."""
+        sql = f"select args ->> 'session' from procrastinate_jobs where task_name = '{TASK}' and status = 'todo'"
+        return {session for (session,) in self._connection.query(sql)}
+
     def counts(self) -> Mapping[str, int]:
         """How many lines wait, run and have ended, in the whole database."""
         [(waiting, running)] = self._connection.query(

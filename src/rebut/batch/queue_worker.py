@@ -175,9 +175,12 @@ class QueueWorker:
     async def _is_empty(self) -> bool:
         """Whether nothing waits that this worker could take, and nothing runs, here or elsewhere."""
         try:
+            waiting = await asyncio.to_thread(self._queue.waiting_sessions)
             counts = await asyncio.to_thread(self._queue.counts)
         except RebutError:
             return False
+        # Others may have done by now what this worker left to them.
+        self._left = {session: why for session, why in self._left.items() if session in waiting}
         if counts["waiting"] > len(self._left) or counts["running"]:
             await asyncio.sleep(1.0)
             return False

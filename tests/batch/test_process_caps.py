@@ -135,3 +135,23 @@ def test_turns_are_handed_out_to_all_in_one_row(monkeypatch: pytest.MonkeyPatch)
     step = 1 / Caps(rpm=6000).requests_a_second
     assert len(waits) == 5, "the first goes at once"
     assert waits == pytest.approx([step * n for n in range(1, 6)])
+
+
+def test_a_turn_that_is_not_waited_for_goes_to_the_next_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core_caps, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    caps, waits = Caps(rpm=6000), list[float]()
+
+    def refuse(seconds: float) -> None:
+        raise RuntimeError("no time")
+
+    async def run() -> None:
+        first = CapsForChildren()
+        one, two = Pipe(first, "one"), Pipe(first, "two")
+        await one.caps.turn("p", caps, 0, refuse)
+        for _ in range(3):
+            with pytest.raises(RuntimeError):
+                await one.caps.turn("p", caps, 0, refuse)
+        await two.caps.turn("p", caps, 0, waits.append)
+
+    asyncio.run(run())
+    assert waits == pytest.approx([1 / caps.requests_a_second])

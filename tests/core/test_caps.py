@@ -154,6 +154,15 @@ def test_a_call_that_has_no_time_to_wait_for_its_turn_fails(clock: Clock) -> Non
     assert failed.value.kind == "timeout" and "[providers.mine]" in failed.value.hint
 
 
+def test_a_call_that_does_not_wait_for_its_turn_leaves_it_to_the_next(own: OwnAdmission, clock: Clock) -> None:
+    turn(own, Caps(rpm=2))
+    for _ in range(20):
+        with pytest.raises(ParticipantFailed):
+            run(Capped(Busy(), "mine", Caps(rpm=2)).complete(request(patience=20.0)))
+    turn(own, Caps(rpm=2))
+    assert clock.now - 1000.0 == pytest.approx(30 / USED)
+
+
 def test_what_several_processes_share_decides_if_it_is_there(clock: Clock) -> None:
     asked = list[str]()
 

@@ -35,6 +35,8 @@ class CapsForChildren:
                 caps = Caps(message["rpm"], message["tpm"])
                 wait = self._turns.reserve(provider, caps, message["tokens"])
                 send({"caps": message["number"], "value": wait})
+            case "take back":
+                self._turns.take_back(provider, Caps(message["rpm"], message["tpm"]), message["tokens"])
             case "give back":
                 self._turns.give_back(provider, Caps(tpm=message["tpm"]), message["tokens"])
             case "pause":
@@ -83,6 +85,10 @@ class CapsOfParent(OwnAdmission):
         if caps.rpm or caps.tpm:
             return await self._ask({"caps": "turn", "provider": provider, "tokens": tokens, **_rates(caps)})
         return self.reserve(provider, caps, tokens)  # there may be a pause
+
+    def take_back(self, provider: str, caps: Caps, tokens: int) -> None:
+        if caps.rpm or caps.tpm:
+            self._send({"caps": "take back", "provider": provider, "tokens": tokens, **_rates(caps)})
 
     def give_back(self, provider: str, caps: Caps, tokens: int) -> None:
         if caps.tpm:

@@ -86,7 +86,11 @@ class OwnAdmission:
         self, provider: str, caps: Caps, tokens: int, on_wait: Callable[[float], None]
     ) -> Callable[[], None]:
         while wait := await self._reserved(provider, caps, tokens):
-            on_wait(wait)
+            try:
+                on_wait(wait)
+            except Exception:  # the call does not wait so long: its turn is for the next one
+                self.take_back(provider, caps, tokens)
+                raise
             await asyncio.sleep(wait)
             if self._paused.get(provider, 0.0) <= time.monotonic():
                 break
@@ -108,6 +112,14 @@ class OwnAdmission:
                 at + tokens / caps.tokens_a_second if caps.tpm else token,
             )
         return at - now
+
+    def take_back(self, provider: str, caps: Caps, tokens: int) -> None:
+        """A turn that was reserved is not used."""
+        request, token = self._next.get(provider, (0.0, 0.0))
+        self._next[provider] = (
+            request - (1 / caps.requests_a_second if caps.rpm else 0.0),
+            token - (tokens / caps.tokens_a_second if caps.tpm else 0.0),
+        )
 
     def give_back(self, provider: str, caps: Caps, tokens: int) -> None:
         if caps.tpm and provider in self._next:

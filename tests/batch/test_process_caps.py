@@ -15,6 +15,7 @@ from console import piped
 from rebut.batch.process_caps import CapsForChildren, CapsOfParent
 from rebut.core import caps as core_caps
 from rebut.core.caps import Caps
+from rebut.core.errors import ParticipantFailed
 from tests_postgres import provider
 from tests_postgres.test_caps import most_at_once, most_in
 
@@ -142,14 +143,14 @@ def test_a_turn_that_is_not_waited_for_goes_to_the_next_process(monkeypatch: pyt
     caps, waits = Caps(rpm=6000), list[float]()
 
     def refuse(seconds: float) -> None:
-        raise RuntimeError("no time")
+        raise ParticipantFailed("timeout", "no time")
 
     async def run() -> None:
         first = CapsForChildren()
         one, two = Pipe(first, "one"), Pipe(first, "two")
         await one.caps.turn("p", caps, 0, refuse)
         for _ in range(3):
-            with pytest.raises(RuntimeError):
+            with pytest.raises(ParticipantFailed):
                 await one.caps.turn("p", caps, 0, refuse)
         await two.caps.turn("p", caps, 0, waits.append)
 

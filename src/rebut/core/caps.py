@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from typing import Protocol
 
+from rebut.core.errors import ParticipantFailed
 from rebut.core.frozen import frozen
 
 USED = 0.93
@@ -88,7 +89,7 @@ class OwnAdmission:
         while wait := await self._reserved(provider, caps, tokens):
             try:
                 on_wait(wait)
-            except Exception:  # the call does not wait so long: its turn is for the next one
+            except ParticipantFailed:  # the call does not wait so long: its turn is for the next one
                 self.take_back(provider, caps, tokens)
                 raise
             await asyncio.sleep(wait)

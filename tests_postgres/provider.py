@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +57,25 @@ class Provider:
         folder = home / ".config/rebut"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "config.toml").write_text(MINE.format(port=self.port, caps=caps))
+
+
+def most_in(calls: Sequence[Call], seconds: float) -> int:
+    """The most calls that came within any such span."""
+    came, most, first = sorted(call.came for call in calls), 0, 0
+    for last, at in enumerate(came):
+        while came[first] <= at - seconds:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+def most_at_once(calls: Sequence[Call]) -> int:
+    steps = sorted([(call.came, 1) for call in calls] + [(call.left, -1) for call in calls])
+    now = most = 0
+    for _, step in steps:
+        now += step
+        most = max(most, now)
+    return most
 
 
 @contextmanager

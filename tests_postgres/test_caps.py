@@ -4,36 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from console import piped
 
 from tests_postgres import provider
-from tests_postgres.provider import Call
+from tests_postgres.provider import most_at_once, most_in
 from tests_postgres.workers import batch, working
 
 SECONDS = 60.0
-
-
-def most_in(calls: Sequence[Call], seconds: float) -> int:
-    """The most calls that came within any such span."""
-    came, most, first = sorted(call.came for call in calls), 0, 0
-    for last, at in enumerate(came):
-        while came[first] <= at - seconds:
-            first += 1
-        most = max(most, last - first + 1)
-    return most
-
-
-def most_at_once(calls: Sequence[Call]) -> int:
-    steps = sorted([(call.came, 1) for call in calls] + [(call.left, -1) for call in calls])
-    now = most = 0
-    for _, step in steps:
-        now += step
-        most = max(most, now)
-    return most
 
 
 def test_two_workers_keep_to_one_providers_caps(database: str, own_home: Path, tmp_path: Path) -> None:

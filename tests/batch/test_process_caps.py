@@ -17,7 +17,7 @@ from rebut.core import caps as core_caps
 from rebut.core.caps import Caps
 from rebut.core.errors import ParticipantFailed
 from tests_postgres import provider
-from tests_postgres.test_caps import most_at_once, most_in
+from tests_postgres.provider import most_at_once, most_in
 
 
 def batch(folder: Path, count: int) -> str:

@@ -223,20 +223,12 @@ def _end() -> None:
         os._exit(_code[0])
 
 
-EXTRAS = ("procrastinate", "psycopg", "psycopg_pool")
-"""Packages of the extra `postgres`, which the tests of this folder do without."""
-
-
 def _load() -> None:
     import rebut
 
     for module in pkgutil.walk_packages(rebut.__path__, "rebut."):
         if not module.name.endswith("__main__"):
-            try:
-                import_module(module.name)
-            except ModuleNotFoundError as error:
-                if error.name not in EXTRAS:
-                    raise
+            import_module(module.name)
     for name in LAZY:
         import_module(name)
     with tempfile.TemporaryDirectory() as folder:  # what is made on first use: schemas of forms, expressions, tables

@@ -109,7 +109,7 @@ $fences
 
 $topic
 
-$rounds In each round the proposer spoke first. The order in which the turns of a round stand here is drawn.
+$rounds Within a round, the order is drawn.
 
 $transcript
 

@@ -13,6 +13,8 @@ import crosses
 import pytest
 from crashing import FIRST, SECOND, Job, Result, play
 
+from rebut.protocols.cross.settings import state_dir
+
 SEATS = {"author": "zero", "critic": "one", "judge": "two"}
 
 
@@ -103,3 +105,17 @@ def test_a_session_is_replayed_from_its_record_alone(whole: tuple[Job, Result]) 
     env = {"HOME": job.folder, "REBUT_HOME": crashing.home(folder), "PATH": ""}
     again = asyncio.run(rebut.replay(crashing.session(folder).name, env=env, workspace=job.workspace))
     assert same(Result(0, again.to_json())) == same(result)
+
+
+def test_two_reviews_that_start_at_the_same_moment_write_to_the_same_place(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch = Path.touch
+
+    def touched(self: Path, *given: Any, **named: Any) -> None:
+        touch(self, *given, **named)
+        self.unlink()  # by the other one
+
+    monkeypatch.setattr(Path, "touch", touched)
+    place, notice = state_dir({"HOME": str(workspace.parent)}, workspace)
+    assert (place, notice) == (str(workspace / ".git" / "review-loop"), "")

@@ -152,7 +152,7 @@ def state_dir(env: Mapping[str, str], workspace: Path) -> tuple[str, str]:
         inside.mkdir(mode=0o700, exist_ok=True)
         probe = inside / ".writable"
         probe.touch(mode=0o600)
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another review may have tried at the same moment
     except OSError as error:
         return str(elsewhere), f"{inside} cannot be written ({error.strerror}); the files go to {elsewhere}"
     return str(inside), ""

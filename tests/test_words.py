@@ -17,7 +17,6 @@ FROZEN = {
     "src/rebut/domain/ledger.py": 2,  # a move on record
     "src/rebut/protocols/cross/render.py": 1,
     "src/rebut/protocols/cross/questions.py": 2,
-    "src/rebut/protocols/cross/findings.py": 1,
     "src/rebut/protocols/shared.py": 1,
     "src/rebut/reports/terminal.py": 1,
     "src/rebut/cli/installed_files.py": 1,  # the name of a file that earlier versions wrote

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rebut.core.types import Finding
 from rebut.domain.ledger import OVER as OVER, Ledger, Point
-from rebut.domain.review_result import ruling, severity
+from rebut.domain.review_result import MOVES, ruling, severity
 
 GRAVE = ("P1", "P2")
 
@@ -38,7 +38,7 @@ def without_fixes(ledger: Ledger, first: Collection[int] = ()) -> Ledger:
 
     `first` are the rounds in which the first version was under review: what was seen to be fixed there is fixed.
     """
-    return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != "mend" or m.round in first))
+    return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != MOVES["fixed"] or m.round in first))
 
 
 def raised_in(ledger: Ledger, n: int) -> tuple[Point, ...]:

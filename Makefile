@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: pictures setup debate test test-tools test-web test-postgres test-workflows tools weights quick lint docs bench bench-peers fuzz fuzz-fixed clean
+.PHONY: pictures setup debate test collected test-tools test-web test-postgres test-workflows tools weights quick lint docs bench bench-peers fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -26,10 +26,15 @@ debate: weights
 	@$(BIN)/python examples/debate.py
 
 # Python's compiled files are kept, whatever the environment says: compiling the tests anew takes 10 s per worker.
-test quick: export PYTHONDONTWRITEBYTECODE =
+test quick collected: export PYTHONDONTWRITEBYTECODE =
 
-test: lint
-	$(BIN)/python -m pytest -n auto
+test: setup
+	$(MAKE) --jobs 2 lint collected
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Compiles the tests once, where each worker would do it for itself.
+collected: setup
+	$(BIN)/python -m pytest --collect-only -qq > .venv/collected
 
 # The six real tools, from npm into a cache outside of the repository, against a server on the loopback address.
 test-tools: setup
@@ -68,7 +73,7 @@ tools: setup
 	$(BIN)/python -m tests_tools --install
 
 quick: setup
-	$(BIN)/python -m pytest -n auto -x
+	$(BIN)/python -m pytest -n auto --dist worksteal -x
 
 lint: setup
 	$(BIN)/ruff check .

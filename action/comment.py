@@ -1,7 +1,7 @@
 """The step `Comment` of the second action: one comment on the pull request, updated in place.
 
 It runs after the workflow that reviewed, with a token that may write, so it trusts nothing of that workflow: which pull
-request it is follows from the event and from GitHub's API, and the SARIF file is only text for `rebut comment`.
+request it is follows from the event and from GitHub's API, and the SARIF file is only text for `rebut export`.
 """
 
 from __future__ import annotations
@@ -118,7 +118,16 @@ class Comment:
         return copy
 
     def _body(self, report: Path, old: str) -> str:
-        words = ["comment", str(report), "--repository", self.repository, "--commit", self.run["head_sha"]]
+        words = [
+            "export",
+            str(report),
+            "--format",
+            "comment",
+            "--repository",
+            self.repository,
+            "--commit",
+            self.run["head_sha"],
+        ]
         words += ["--site", self.site]
         previous = report.with_suffix(".md")
         if old:

@@ -40,7 +40,7 @@ def main(env: Mapping[str, str] = os.environ) -> int:
         repository = env.get("GITHUB_REPOSITORY", "")
         where = ["--repository", repository] if re.fullmatch(r"[\w.-]+/[\w.-]+", repository, re.ASCII) else []
         where += ["--site", env["GITHUB_SERVER_URL"]] if env.get("GITHUB_SERVER_URL") else []
-        written = _rebut(own, ["comment", str(sarif), *where], capture=True)
+        written = _rebut(own, ["export", str(sarif), "--format", "comment", *where], capture=True)
         text = written.stdout or f"### rebut: {heading or 'nothing to report'}\n"
         if written.returncode:
             text = _failure("the report could not be written", written.returncode, written.stderr)

@@ -50,7 +50,7 @@ def change() -> tuple[Changed, ...]:
 
 async def _review(change: tuple[Changed, ...]) -> float:
     began = time.perf_counter()
-    lint, rules = Lint(tables.load({}), os.environ), Rules()
+    lint, rules = Lint(tables.load_analysers({}), os.environ), Rules()
     critic, judge = (Participant(name, ModelSpec(name)) for name in ("lint", "rules"))
     said = await lint.complete(Request("critique", critic, "", schema_name="CodeCritique", material=Material(change)))
     found = tuple(Finding(f"F{n}", "P3", "other", "", ("found",), rule_based=True) for n in range(FILES))
@@ -68,7 +68,7 @@ def bare(change: tuple[Changed, ...]) -> float:
             (Path(folder) / one.path).write_text(one.after or "", encoding="utf-8")
         paths = [one.path for one in change]
         began = time.perf_counter()
-        for analyser in tables.load({}).values():
+        for analyser in tables.load_analysers({}).values():
             found = tables.find_executable(analyser, os.environ)
             if found and analyser.reads(paths[0], ""):
                 argv = [str(found), *analyser.args, *paths]

@@ -46,7 +46,7 @@ def _project(folder: Path) -> Path:
 
 async def _rows(place: Path, new: Path, old: Path) -> list[Row]:
     env = {**os.environ, "VIRTUAL_ENV": sys.prefix}
-    box = await sandbox.find(env)
+    box = await sandbox.find_sandbox(env)
     if isinstance(box, str):
         print(f"checks are not measured: {box}", file=sys.stderr)
         return []

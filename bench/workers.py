@@ -1,7 +1,8 @@
 """The journal in PostgreSQL beside the one in a file, and workers: appends, debates, and how fast they are enqueued.
 
 The server is one of its own in a temporary folder, which waits for the disk as a real one does. `REBUT_BENCH_DEBATES`
-changes the number of debates.
+changes the number of debates, and `REBUT_BENCH_PARTS` measures only some of the figures: `appends`, `enqueued`, and a
+number of workers, such as `appends,4`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from tests_postgres import cluster
 
 DEBATES = int(os.environ.get("REBUT_BENCH_DEBATES", "2000"))
 ENQUEUED = 5 * DEBATES
+WORKERS = (1, 2, 4)
+PARTS = os.environ.get("REBUT_BENCH_PARTS", ",".join(["appends", *map(str, WORKERS), "enqueued"])).split(",")
 LATENCY = 0.05
 AT_ONCE = 50
 APPENDS = 400
@@ -43,7 +46,8 @@ def rows() -> list[Row]:
         print(f"left out: {missing}", file=sys.stderr)
         return []
     with own_home() as workspace, cluster.running(sync=True) as database:
-        return [*_appends(database), *_debates(database, workspace)]
+        found = _appends(database) if "appends" in PARTS else []
+        return found + (_debates(database, workspace) if PARTS != ["appends"] else [])
 
 
 # Appends.
@@ -96,18 +100,42 @@ def _debates(database: cluster.Cluster, workspace: Path) -> list[Row]:
         _configure(where.url)
         out: list[Row] = []
         ideal = 5 * LATENCY / AT_ONCE * 1000
-        for count in (1, 2, 4):
+        url, before = _enqueued(database, workspace)
+        for count in WORKERS:
+            if str(count) not in PARTS:
+                continue
             wall, cpu = _in_files(workspace, count)
             files = f"{DEBATES:,} debates in files, {count} process{'es' if count > 1 else ''}"
-            out += [Row(f"{files}: wall a debate, beside the ideal", wall, "ms", ideal / count)]
-            there, used, _ = _on_workers(database, workspace, count)
+            out += [
+                Row(f"{files}: wall a debate, beside the ideal", wall, "ms", ideal / count),
+                Row("  CPU a debate", cpu, "ms"),
+            ]
+            there, used, by_server, kept = _on_workers(database, workspace, count)
             words = f"  in PostgreSQL, {count} worker{'s' if count > 1 else ''}"
             out += [
                 Row(f"{words}: wall a debate, beside the files", there, "ms", wall),
                 Row(f"{words}: CPU a debate, beside the files", used, "ms", cpu),
+                Row("  CPU of the database a debate", by_server, "ms"),
+                Row("  the database grows by, a debate", kept, "kB"),
             ]
-        out.append(Row(f"{ENQUEUED:,} debates enqueued: each", _enqueueing(database, workspace), "ms"))
+        if "enqueued" in PARTS:
+            with _measured(ENQUEUED) as took:
+                _enqueue(workspace, url, ENQUEUED)
+            wall, used = (mine + first * DEBATES / ENQUEUED for mine, first in zip(took(), before, strict=True))
+            out += [Row(f"{ENQUEUED:,} debates enqueued: each", wall, "ms"), Row("  CPU of the command", used, "ms")]
     return out
+
+
+def _enqueued(database: cluster.Cluster, workspace: Path) -> tuple[str, tuple[float, float]]:
+    """A database with the debates of one run, which is copied for each number of workers; and what enqueueing took."""
+    url = _made(database, "enqueued")
+    with _measured(DEBATES) as took:
+        _enqueue(workspace, url, DEBATES)
+    return url, took()
+
+
+def _enqueue(workspace: Path, url: str, count: int) -> None:
+    _run(workspace, "batch", str(_lines(workspace, "enqueued", count)), "--on", url, "--at-once", "50")
 
 
 def _in_files(workspace: Path, count: int) -> tuple[float, float]:
@@ -118,22 +146,22 @@ def _in_files(workspace: Path, count: int) -> tuple[float, float]:
     return took()
 
 
-def _on_workers(database: cluster.Cluster, workspace: Path, count: int) -> tuple[float, float, str]:
-    url = _made(database, f"workers{count}")
-    _run(workspace, "batch", str(_lines(workspace, f"workers{count}", DEBATES)), "--on", url, "--at-once", "50")
+def _on_workers(database: cluster.Cluster, workspace: Path, count: int) -> tuple[float, float, float, float]:
+    """For each debate: wall, CPU of the workers, CPU of the server (all in ms), and kB of the database."""
+    url = database.create(f"workers{count}", "enqueued")
+    size, busy = _size(url), database.cpu()
     with _measured(DEBATES) as took:
         command = [REBUT, "batch", "work", "--on", url, "--at-once", str(AT_ONCE), "--until-empty", "--log-json"]
         workers = [subprocess.Popen(command, cwd=workspace, stderr=subprocess.DEVNULL) for _ in range(count)]
         for worker in workers:
             assert worker.wait() == 0
-    return (*took(), url)
+    return *took(), (database.cpu() - busy) / DEBATES * 1000, (_size(url) - size) / DEBATES / 1000
 
 
-def _enqueueing(database: cluster.Cluster, workspace: Path) -> float:
-    url, file = _made(database, "enqueued"), _lines(workspace, "enqueued", ENQUEUED)
-    with _measured(ENQUEUED) as took:
-        _run(workspace, "batch", str(file), "--on", url, "--at-once", "50")
-    return took()[0]
+def _size(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        [(size,)] = connection.execute("select pg_database_size(current_database())").fetchall()
+    return int(size)
 
 
 def _made(database: cluster.Cluster, name: str) -> str:

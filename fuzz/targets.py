@@ -79,7 +79,7 @@ def _diffs(data: bytes) -> None:
 
 
 def _citations(data: bytes) -> None:
-    for found in citation_syntax.find(_text(data)):
+    for found in citation_syntax.find_citations(_text(data)):
         citation_syntax.understand(found.citation.place)
 
 

@@ -39,7 +39,7 @@ def asked(
     if config:
         (home / "config.toml").write_text(config)
         mine["REBUT_CONFIG"] = str(home / "config.toml")
-    connect = connector(configs.load(workspace=home, env=mine), mine, home)
+    connect = connector(configs.load_config(workspace=home, env=mine), mine, home)
     who = Participant("critic", ModelSpec.parse(spec))
     request = Request(
         "r1/critique@critic",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 from crashing import repository
+
+from rebut.core import caps
 
 TOOLS = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 
@@ -29,6 +32,16 @@ def pytest_configure() -> None:
         there = os.statvfs(MEMORY)
         if there.f_bavail * there.f_frsize > ENOUGH and not there.f_flag & os.ST_NOEXEC:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Twice as many as there are processors: half of the time a test waits for a process, a clock or a terminal."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: the collector need not look through all of it again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
@@ -66,6 +79,8 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", safe_path)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("REBUT_HOME", str(home / "rebut"))
+    # A provider that asked one test to wait must not hold back the next.
+    monkeypatch.setattr(caps, "_admission", caps.OwnAdmission())
     return home
 
 

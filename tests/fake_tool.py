@@ -137,7 +137,7 @@ def install(folder: Path, *names: str) -> Path:
     )
 
     folder.mkdir(parents=True, exist_ok=True)
-    known = tables.load({})
+    known = tables.load_tools({})
     for name in names:
         program = folder / name
         flags = " ".join(known[name].probe) if name in known else ""

@@ -5,7 +5,7 @@
 
 Each is a process of its own, with the arguments, environment, working folder and streams that it was given; it can be
 signalled, killed and waited for like any other. Only the second that Python takes to load everything is spent once, in
-one server per set of the variables that an interpreter reads when it starts (hash seed, locale, time zone).
+one server per run and set of the variables that an interpreter reads when it starts (hash seed, locale, time zone).
 A command whose variables of that kind are not those of the tests is started as usual. A test of the start itself
 (closed streams, import budgets, installed scripts) uses `subprocess`.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import gc
+import hashlib
 import inspect
 import io
 import json
@@ -28,8 +29,8 @@ import sys
 import tempfile
 import termios
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -49,6 +50,8 @@ ATTACH = "import fcntl,os,sys,termios; fcntl.ioctl(0,termios.TIOCSCTTY,0); os.ex
 """Makes the standard input the terminal from which Ctrl-C comes."""
 NUMBER = 8
 """Bytes of a number on the line between a test and its process."""
+PATIENCE = 60.0
+"""Seconds for which a server without a line waits for its first."""
 
 
 class Popen(subprocess.Popen[Any]):
@@ -130,21 +133,33 @@ def run(
 
 
 class Server:
-    """An interpreter that forks. It ends when the process that started it does."""
+    """The line to an interpreter that forks. All workers of a run share it; it ends with the last of their lines."""
 
     def __init__(self, env: Mapping[bytes, bytes], days: int) -> None:
-        self._control, far = socket.socketpair()
+        self._control = socket.socket(socket.AF_UNIX)
         self._one = threading.Lock()
-        with far:
-            self._process = subprocess.Popen(
-                [sys.executable, __file__, str(far.fileno()), str(days)],
+        name = hashlib.sha256(repr((sorted(env.items()), days)).encode()).hexdigest()[:16]
+        with _locked_place():
+            try:
+                self._control.connect(str(PLACE / name))
+            except OSError:
+                self._start(name, env, days)
+                self._control.connect(str(PLACE / name))
+
+    def _start(self, name: str, env: Mapping[bytes, bytes], days: int) -> None:
+        with socket.socket(socket.AF_UNIX) as listener:
+            (PLACE / name).unlink(missing_ok=True)
+            listener.bind(str(PLACE / name))
+            listener.listen()
+            subprocess.run(
+                [sys.executable, __file__, str(listener.fileno()), str(days)],
                 stdin=subprocess.DEVNULL,
                 env=env,
                 cwd="/",
-                pass_fds=[far.fileno()],
+                pass_fds=[listener.fileno()],
                 start_new_session=True,
+                check=True,
             )
-        atexit.register(self.close)
 
     def begin(self, request: Mapping[str, Any], streams: Sequence[int]) -> socket.socket:
         """Start a process. Its number comes over the line that is returned, and at its end its status."""
@@ -155,13 +170,31 @@ class Server:
         line.sendall(len(body).to_bytes(NUMBER) + body)
         return line
 
-    def close(self) -> None:
-        self._control.close()
-        self._process.wait()
 
-
+PLACE = Path(tempfile.gettempdir()) / f"rebut-forks-{os.environ.get('PYTEST_XDIST_TESTRUNUID') or os.getpid()}"
+"""The folder with the sockets of the servers of this run. It is gone with the last of them."""
 _servers: dict[tuple[frozenset[tuple[bytes, bytes]], int], Server] = {}
 _starting = threading.Lock()
+
+
+@contextmanager
+def _locked_place() -> Iterator[None]:
+    while True:
+        PLACE.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileNotFoundError), _locked(PLACE) as folder:
+            if os.path.samestat(os.fstat(folder), PLACE.stat()):
+                yield
+                return
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[int]:
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+    finally:
+        os.close(file)
 
 
 def _fixed(env: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
@@ -193,12 +226,14 @@ def _read(line: socket.socket, size: int) -> bytes:
 
 
 def _main() -> None:
-    control = socket.socket(fileno=int(sys.argv[1]))
+    if os.fork():
+        os._exit(0)  # whoever started the server need not wait for its end
+    listener = socket.socket(fileno=int(sys.argv[1]))
     atexit.register(_end)  # registered first, so it comes last
     if days := int(sys.argv[2]):
         crashing.another_day(days)
     _load()
-    words = _forked(control)
+    words = _forked(listener)
     if words[1:2] == [crashing.__file__]:
         act = crashing.act
     else:
@@ -233,24 +268,50 @@ def _load() -> None:
         import_module(name)
     with tempfile.TemporaryDirectory() as folder:  # what is made on first use: schemas of forms, expressions, tables
         crashing.warm_up(Path(folder))
+    rebut.trial.pairs.bundled()
     assert threading.active_count() == 1, "a fork has none of the other threads"
     gc.collect()
     gc.freeze()
 
 
-def _forked(control: socket.socket) -> list[str]:
+def _forked(listener: socket.socket) -> list[str]:
     """Serve. It returns in forks alone, with the words of a command."""
+    controls: list[socket.socket] = []
     while True:
         _reap()
-        data, fds, _, _ = socket.recv_fds(control, 1, 4)
-        if not data:
-            _reap()
-            sys.exit()
-        if os.fork() == 0:
-            break
-        for fd in fds:
-            os.close(fd)
-    control.close()
+        ready = select.select([listener, *controls], [], [], None if controls else PATIENCE)[0]
+        if listener in ready:
+            controls.append(listener.accept()[0])
+            continue
+        if not ready:
+            _leave(listener)
+        for control in ready:
+            data, fds, _, _ = socket.recv_fds(control, 1, 4)
+            if not data:
+                controls.remove(control)
+                control.close()
+                if not controls:
+                    _leave(listener)
+            elif os.fork() == 0:
+                for other in (listener, *controls):
+                    other.close()
+                return _begun(fds)
+            for fd in fds:
+                os.close(fd)
+
+
+def _leave(listener: socket.socket) -> None:
+    """End, unless another worker is just coming."""
+    place = Path(listener.getsockname())
+    with _locked(place.parent):
+        if not select.select([listener], [], [], 0)[0]:
+            place.unlink()
+            with suppress(OSError):  # other servers are there
+                place.parent.rmdir()
+            os._exit(0)
+
+
+def _begun(fds: Sequence[int]) -> list[str]:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in a shell's background
     line, *streams = fds
     with socket.socket(fileno=line) as told:

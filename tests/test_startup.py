@@ -7,8 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Required
 
 import pytest
+
+from rebut.cli import pydantic_loader
 
 PYDANTIC = {"pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection"}
 FOLDERS = set() if sys.platform == "linux" else {"platformdirs"}
@@ -26,10 +29,13 @@ BUDGET: dict[str, set[str]] = {
 A duel is stopped when its first call begins: what is not needed before is loaded while a model answers.
 """
 PROBE = """
-import json, sys
+import json, sys, typing
 from rebut.cli import main
 
+TypedDict = typing.TypedDict
+
 def told():
+    assert typing.TypedDict is TypedDict, "it is replaced only while pydantic is loaded"
     known = (set(sys.stdlib_module_names) | set(sys.builtin_module_names) | {"rebut"}) - {"asyncio"}
     tops = {name.partition(".")[0] for name in sys.modules} - known
     print(json.dumps(sorted(t for t in tops if not t.startswith("_"))), file=sys.stderr, flush=True)
@@ -62,3 +68,13 @@ def test_a_command_loads_only_the_packages_of_its_budget(words: str, tmp_path: P
     loaded = set(json.loads(done.stderr.strip().splitlines()[-1]))
     assert loaded <= BUDGET[words], f"loads {', '.join(sorted(loaded - BUDGET[words]))}, which it may not"
     assert ("click" in loaded) == bool(BUDGET[words]), done.stderr  # else nothing ran that could have loaded anything
+
+
+def test_a_plain_dictionary_takes_the_place_of_a_typed_one() -> None:
+    class Row(pydantic_loader._PlainDict, total=False):
+        """As pydantic_core defines and makes them."""
+
+        name: Required[str]
+
+    made = Row(name="x")
+    assert type(made) is dict and made == {"name": "x"}

@@ -78,8 +78,31 @@ def test_the_charter_of_a_room_is_one_line() -> None:
 
 
 def test_a_module_is_named_by_a_noun() -> None:
+    # a word that ends in -ing or -ed says what is done; the noun that it is done to says what a file holds
+    usual = ("testing", "steering", "shared", "scripted")
     for path in FILES:
-        assert not re.search(r"ing$", path.stem) or path.stem in ("testing", "steering", "ending"), path
+        assert not re.search(r"(ing|ed)$", path.stem) or path.stem in usual, path
+        assert not re.search(r"(^|_)(desk|room|stage|helm)s?$", path.stem), path
+
+
+def test_a_small_module_has_more_than_one_importer() -> None:
+    # one that a single neighbour needs is a part of that neighbour: merge it
+    importers: dict[str, set[str]] = {}
+    for path in FILES:
+        for module, _, _ in imports(path):
+            importers.setdefault(module, set()).add(name_of(path))
+    for path in FILES:
+        own = importers.get(name_of(path), set()) - {name_of(path)}
+        if path.name == "__init__.py" or len(own) != 1 or name_of(path) in APART:
+            continue
+        lines = path.read_text(encoding="utf-8").count("\n")
+        assert lines >= 60 or own.pop().rpartition(".")[0] != name_of(path).rpartition(".")[0], path
+
+
+APART = {
+    "backends.http.prices",  # loads genai-prices, which a call without a price does not need
+}
+"""Small modules that have one importer for a reason."""
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
@@ -135,6 +158,18 @@ def test_a_public_class_name_stands_once() -> None:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and node.name != "Settings":
                     places.setdefault(node.name, []).append(name_of(path))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_a_public_function_name_stands_in_at_most_three_places() -> None:
+    # The files of the protocols are alike on purpose, so `duel/run` and `panel/run` are one place.
+    usual = ("main", "to_json")
+    places: dict[str, set[str]] = {}
+    for path in FILES:
+        name = re.sub(r"^protocols\.\w+\.", "protocols.", name_of(path))
+        for node in parsed(path).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, set()).add(name)
+    assert {name: sorted(found) for name, found in places.items() if len(found) > 3 and name not in usual} == {}
 
 
 def test_no_class_has_a_name_that_says_nothing() -> None:

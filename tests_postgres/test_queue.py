@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import time
@@ -17,8 +18,12 @@ import pytest
 from console import piped
 from crashing import repository
 
+import rebut.api
 from rebut.batch.queue_worker import QueueWorker
+from rebut.batch.shared_budget import DebateBudget
 from rebut.record.events import Asked
+from rebut.record.postgres.connection import PatientConnection
+from rebut.record.record import Amount
 from tests_postgres import provider
 from tests_postgres.provider import Provider
 from tests_postgres.workers import Recorded, Worker, batch, working
@@ -145,10 +150,46 @@ def test_what_takes_longer_than_the_grace_is_dropped_and_done_by_another(
             began = time.monotonic()
             worker.signal(signal.SIGTERM)
             assert worker.process.wait(20) == 3 and time.monotonic() - began < 4
+            assert len(worker.events("put_back")) == len(worker.events("took"))
     with provider.serving(tmp_path / "more", 0.05) as mine:
         mine.configure(own_home)
         assert piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path).returncode == 0
     assert Recorded(database).closed == 2
+
+
+def test_the_log_of_a_worker_has_nothing_but_events(mine: Provider, database: str, sql: Sql, tmp_path: Path) -> None:
+    """Another worker puts a job back that this one has, as one does that was stopped and comes back."""
+    with provider.serving(tmp_path / "slow", 3) as slow:
+        slow.configure(Path(os.environ["HOME"]))
+        piped("batch", str(batch(tmp_path, 1)), "--on", database, cwd=tmp_path)
+        with working(1, database, tmp_path, "--grace", "0") as [worker]:
+            worker.until("took")
+            sql.execute("update procrastinate_jobs set status = 'todo', scheduled_at = now() + interval '1 h'")
+            worker.signal(signal.SIGTERM)
+            assert worker.process.wait(20) == 3
+    assert all(line.startswith("{") for line in worker.log.read_text().splitlines()), worker.log.read_text()
+    assert not worker.events("defect")
+
+
+def test_a_defect_is_a_failed_debate_and_the_worker_continues(
+    mine: Provider, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    piped("batch", str(batch(tmp_path, 2)), "--on", database, cwd=tmp_path)
+    resume, said = rebut.api.resume, list[tuple[str, dict[str, Any]]]()
+
+    async def resumed(session: str, **more: Any) -> Any:
+        if not said or all(event != "defect" for event, _ in said):
+            raise ValueError("not foreseen")
+        return await resume(session, **more)
+
+    monkeypatch.setattr(rebut.api, "resume", resumed)
+    worker = QueueWorker(
+        database, at_once=1, grace=5, until_empty=True, status_file=None, log=lambda *one: said.append(one)
+    )
+    asyncio.run(worker.run())
+    [defect] = [fields for event, fields in said if event == "defect"]
+    assert "not foreseen" in defect["error"] and "Traceback" in defect["trace"]
+    assert Recorded(database).closed == 1 and [fields["failed"] for event, fields in said if event == "stopped"] == [1]
 
 
 def test_ctrl_c_while_waiting_leaves_the_workers_alone(mine: Provider, database: str, tmp_path: Path) -> None:
@@ -213,12 +254,139 @@ def test_a_debate_about_a_repository_needs_its_commit(mine: Provider, database: 
     assert "ended 1" in piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path).stderr
 
 
-@pytest.mark.parametrize("words", [("--max-usd", "1"), ("--processes", "2")])
-def test_what_holds_for_one_machine_is_refused(database: str, tmp_path: Path, words: tuple[str, str]) -> None:
-    done = piped("batch", str(batch(tmp_path, 1)), "--on", database, *words, cwd=tmp_path)
+def test_what_holds_for_one_machine_is_refused(database: str, tmp_path: Path) -> None:
+    done = piped("batch", str(batch(tmp_path, 1)), "--on", database, "--processes", "2", cwd=tmp_path)
     assert done.returncode == 2 and "on one machine" in done.stderr
 
 
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     done = piped("batch", "work", "--on", "mysql://x")
     assert done.returncode == 2 and "postgresql://USER@HOST:5432/NAME" in done.stderr
+
+
+# Limits of a whole batch.
+
+
+def limit_of(sql: Sql) -> tuple[Any, ...]:
+    """What a batch has spent and reserved, and the limit that it reached."""
+    [found] = sql.execute("select calls, tokens, usd, reached from rebut_batch_limit").fetchall()
+    return found
+
+
+def test_a_limit_holds_over_all_workers_and_runs(mine: Provider, database: str, sql: Sql, tmp_path: Path) -> None:
+    file, out = batch(tmp_path, 12), tmp_path / "out.jsonl"
+    words = ("batch", str(file), "--on", database, "--json")
+    for most, ended in ((23, False), (41, False), (1000, True)):
+        with working(2, database, tmp_path, "--at-once", "4"):
+            done = piped(*words, "--max-calls", str(most), "--out", str(out), cwd=tmp_path)
+        rows = {row["id"]: row for row in rows_of(out)}
+        shown = json.loads(piped("batch", "status", str(out), "--json").stdout)
+        if ended:
+            assert done.returncode == 0 and len(mine.calls()) == 60, done.stderr
+            assert not shown["stopped_by_limit"]
+            continue
+        assert done.returncode == 3 and json.loads(done.stdout)["limit"] == "calls", done.stderr
+        assert len(mine.calls()) == most == limit_of(sql)[0], "all of it is used, and nothing more"
+        stopped = [row for row in rows.values() if row.get("limit") == "calls"]
+        assert stopped and all(row["failure"] == "batch limit" and "--max-calls" in row["error"] for row in stopped)
+        assert len(stopped) == shown["stopped_by_limit"] == 12 - shown["ended"]
+        told = piped("batch", "status", "--on", database).stdout
+        assert f"--max-calls: {most} calls of {most} calls" in told and f"{len(stopped)} debates stopped by it" in told
+    assert not Recorded(database).asked_again_though_answered()
+    assert limit_of(sql)[0] == 60 and not limit_of(sql)[3]
+
+
+def test_a_limit_counts_what_a_batch_spent_without_one(mine: Provider, database: str, sql: Sql, tmp_path: Path) -> None:
+    file = batch(tmp_path, 3)
+    words = ("batch", str(file), "--on", database)
+    piped(*words, cwd=tmp_path)
+    piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    file.write_text(file.read_text() + json.dumps(rows_of(file)[0] | {"id": "more", "topic": "q9: And now?"}) + "\n")
+    piped(*words, "--max-calls", "17", cwd=tmp_path)
+    assert limit_of(sql)[:2] == (15, 15 * 1400)
+    piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert len(mine.calls()) == 17 and limit_of(sql)[3] == "calls"
+    # Lines that have ended and left the file are no longer of this batch.
+    file.write_text(file.read_text().splitlines()[-1] + "\n")
+    piped(*words, cwd=tmp_path)
+    assert limit_of(sql)[0] == 2 and not limit_of(sql)[3], "without a new one, the old limit stays"
+    piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert Recorded(database).closed == 4 and limit_of(sql)[0] == 5
+
+
+def test_a_limit_cannot_begin_while_debates_run_without_it(database: str, own_home: Path, tmp_path: Path) -> None:
+    with provider.serving(tmp_path / "calls", 5) as mine:
+        mine.configure(own_home)
+        words = ("batch", str(batch(tmp_path, 2)), "--on", database)
+        piped(*words, cwd=tmp_path)
+        with working(1, database, tmp_path, "--grace", "0") as [worker]:
+            worker.until("took")
+            done = piped(*words, "--max-calls", "5", cwd=tmp_path)
+            assert done.returncode == 2 and "run without a limit already" in done.stderr
+
+
+def test_what_a_dead_worker_had_reserved_is_replaced_by_what_is_on_record(
+    mine: Provider, database: str, sql: Sql, tmp_path: Path
+) -> None:
+    piped("batch", str(batch(tmp_path, 1)), "--on", database, "--max-calls", "5", cwd=tmp_path)
+    # A worker reserved the last calls, and died before it could record them.
+    [(line, epoch)] = sql.execute("select l.hash, s.epoch from rebut_line l join rebut_session s on s.id = l.session")
+    reserve = "select rebut_reserve(%s, %s, 0, 0, 0, 0, 5, 9, 0, false)"
+    assert sql.execute(reserve, (line, epoch)).fetchone() == ("",)
+    assert limit_of(sql)[0] == 5
+    assert piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path).returncode == 0
+    assert Recorded(database).closed == 1 and limit_of(sql)[0] == 5 == len(mine.calls())
+
+
+def test_budgets_of_two_workers_in_the_database(database: str, sql: Sql) -> None:
+    """Dollars, waiting, and a worker that lost its debate, as two workers ask one after the other."""
+    for name in "ab":
+        sql.execute("insert into rebut_session (id, epoch, lease_until) values (%s, 2, now() + interval '1 h')", [name])
+        sql.execute(
+            "insert into rebut_line (hash, batch, number, name, session) values (%s, 'f', 1, '1', %s)", [name] * 2
+        )
+    sql.execute("insert into rebut_batch_limit (batch, max_usd) values ('f', 1)")
+
+    async def act() -> None:
+        connection, spent, stops = PatientConnection(database), {"a": Amount(), "b": Amount()}, []
+        a, b, old = (
+            DebateBudget(connection, lambda e=epoch: e, lambda n=name: spent[n], lambda: bool(stops))  # type: ignore[misc]
+            for name, epoch in (("a", 2), ("b", 2), ("b", 1))
+        )
+        assert await a.reserve("a", Amount(1, 100, 0.6))
+        spent["a"] = Amount(1, 100, 0.6)  # a call that is permitted is on record at once
+        waiting = asyncio.ensure_future(b.reserve("b", Amount(1, 100, 0.5)))
+        await asyncio.sleep(0.6)
+        assert not waiting.done() and not await a.add("a", Amount(1, 100, 0.6)), (
+            "it does not fit as long as that is reserved"
+        )
+        spent["a"] = Amount(1, 50, 0.2)
+        a.end_call("a", spent["a"])
+        assert await waiting and limit_of(sql)[2] == pytest.approx(0.7)
+        spent["b"] = Amount(1, 100, 0.5)
+        assert not await old.reserve("b", Amount(1, 1, 0.01)) and not old.reached, "it lost the debate"
+        old.settle("b", Amount())
+        await old.close()
+        assert limit_of(sql)[2] == pytest.approx(0.7)
+        # Nothing is in flight any more, and the next one does not fit.
+        b.end_call("b", spent["b"])
+        await b.close()
+        assert not await a.reserve("a", Amount(1, 100, 0.4)) and a.reached == "usd" == limit_of(sql)[3]
+        assert not await b.reserve("b", Amount(1, 1, 0.01)) and b.reached == "usd", "no further call is made"
+        # A worker that died in a call leaves it in doubt; a call waits for it, but not for ever.
+        sql.execute("update rebut_batch_limit set reached = ''")
+        sql.execute("update rebut_line set in_flight = 1 where hash = 'b'")
+        waiting = asyncio.ensure_future(a.reserve("a", Amount(1, 100, 0.4)))
+        await asyncio.sleep(0.4)
+        assert not waiting.done()
+        sql.execute("update rebut_session set lease_until = now() - interval '61 s' where id = 'b'")
+        assert not await waiting and a.reached == "usd"
+        # One that is told to stop while it waits does.
+        sql.execute("update rebut_batch_limit set reached = ''")
+        sql.execute("update rebut_session set lease_until = now() + interval '1 h' where id = 'b'")
+        sql.execute("update rebut_line set in_flight = 1 where hash = 'b'")
+        a.reached, stops[:] = "", [1]
+        assert not await a.reserve("a", Amount(1, 100, 0.4)) and not a.reached
+        await connection.close()
+
+    asyncio.run(act())

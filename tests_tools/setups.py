@@ -35,7 +35,7 @@ class Desk:
         self.real = real.TOOLS[self.name]
         self.home.mkdir()
         real.lay_home(self.real, self.home, self.server.url)
-        self.tool = tools.load({self.name: real.filled(self.real.table, self.server.url)})[self.name]
+        self.tool = tools.load_tools({self.name: real.filled(self.real.table, self.server.url)})[self.name]
 
     def command(self, effort: str = "", workdir: Path | None = None, **without: bool) -> Command:
         own = {k: v for k, v in real.filled(self.real.env, self.server.url).items() if k not in without}

@@ -43,7 +43,7 @@ def _try(wheel: Path, folder: Path) -> int:
         (["rebut", "--version"], 0, "rebut"),
         (["rebut", "demo", "--fast"], 0, "VERDICT"),
         (["rebut", "check", *plan], 1, "absent"),
-        (["rebut", "comment", "last"], 2, "is not a review"),
+        (["rebut", "export", "--format", "comment"], 2, "is not a review"),
         # The analysers are an extra: without it, the message says how to get them.
         (["rebut", "review", change, "--with", "lint,rules"], 3, "rebut[lint]"),
         ([str(bin / "python"), "-m", "pip", "install", "--quiet", f"{wheel}[lint]"], 0, ""),

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from rebut.engine.protocol import MANY as MANY, Role as Role
     from rebut.engine.runtime import Connection as Connection, Control as Control
     from rebut.record.artifacts import Artifact as Artifact
-    from rebut.setup.citations import (
+    from rebut.setup.checked_text import (
         CheckedCitation as CheckedCitation,
         CheckedText as CheckedText,
         check as check,
@@ -88,10 +88,10 @@ _DOOR = {
     **dict.fromkeys(("DebateEvent", "DebateStarted", "DebateEnded"), "engine.live_events"),
     **dict.fromkeys(("SeatAsked", "SeatAnswered", "SeatFailed"), "engine.live_events"),
     **dict.fromkeys(("PointWritten", "PointChanged"), "engine.live_events"),
-    "check": "setup.citations",
-    "check_async": "setup.citations",
-    "CheckedText": "setup.citations",
-    "CheckedCitation": "setup.citations",
+    "check": "setup.checked_text",
+    "check_async": "setup.checked_text",
+    "CheckedText": "setup.checked_text",
+    "CheckedCitation": "setup.checked_text",
     "Connection": "engine.runtime",
     "Control": "engine.runtime",
     "Debate": "engine.debate",

@@ -129,7 +129,10 @@ def run(protocol: str | Path, topic: str = "", **named: Any) -> Outcome:
 
 
 def ask(question: str, *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any) -> Outcome:
-    """Two models answer a question, and debate if they differ: `rebut ask`. With `deep`, a panel of experts does."""
+    """Two models answer a question, and debate if they differ: `rebut ask`.
+
+    With `deep` they debate for up to three rounds, and each judge is asked in both orders of the answers.
+    """
     event_loop.refuse_to_wait("ask", "ask_async")
     return asyncio.run(ask_async(question, models=models, quick=quick, deep=deep, **named))
 
@@ -140,8 +143,7 @@ async def ask_async(
     """`ask`, for async code."""
     if not question.strip():
         raise UsageError("the question is empty")
-    verb = verbs.ask(_models(models), deep=deep)
-    return await _short(verb, question, None, quick, deep, named)
+    return await _short(verbs.ask(_models(models)), question, None, quick, deep, named)
 
 
 def review(
@@ -220,7 +222,12 @@ async def _short(
         made = verbs.planned(setup, verb.protocol, topic, first_look=look, naming=naming, **named)
         if made.protocol.reviews:
             made = replace(made, asked={"verb": verb.name})
-        return await starting.start(made, setup.environment)
+        outcome = await starting.start(made, setup.environment)
+        if outcome.review is None or made.target is None:
+            return outcome
+        from rebut.reports.review import heading
+
+        return replace(outcome, heading=heading(outcome, made.target))
 
     return await _in_time(act, _setup(named.pop("setup", None), named))
 

@@ -52,7 +52,7 @@ class Talker:
         file.write_text("import json, os, sys, time\nsys.stdin.read()\n" + program)
         mine = {"command": sys.executable, "args": ["-IS", str(file)], "output": output, **table}
         env = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "PYTHONUTF8": "1"}
-        return self.command(Command(tables.load({"mine": mine})["mine"], model="", effort="", env=env), on_text)
+        return self.command(Command(tables.load_tools({"mine": mine})["mine"], model="", effort="", env=env), on_text)
 
     def says(self, text: str, **more: Any) -> Reply:
         """The tool that writes just this, and ends well."""
@@ -84,7 +84,7 @@ def talker(tmp_path: Path) -> Talker:
 def test_a_shipped_tool_is_read_along_if_it_can_be_and_gives_the_same_answer(talker: Talker, name: str) -> None:
     # C14, C1
     place = fake_tool.install(talker.root / "bin", name)
-    tool = tables.load({})[name]
+    tool = tables.load_tools({})[name]
     env = {"PATH": f"{place}:/usr/bin:/bin", "HOME": str(talker.root), "LC_FAKE_HELP": " ".join(tool.probe)}
     reply = talker.command(Command(tool, model="", effort="", env=env))
     assert reply.text == "I agree with the plan."

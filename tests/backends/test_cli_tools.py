@@ -41,7 +41,7 @@ class Bench:
         self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "LC_FAKE_LOG": str(self.log)}
 
     def tool(self, name: str) -> Tool:
-        return tools.load(self.tables)[name]
+        return tools.load_tools(self.tables)[name]
 
     def command(
         self, name: str = "claude", *, model: str = "", effort: str = "", env: Mapping[str, str] = {}, **plan: Any
@@ -278,7 +278,7 @@ def test_output_without_end_is_cut_off_and_refused(bench: Bench) -> None:  # C5
 def test_a_flood_on_stderr_neither_blocks_nor_counts(bench: Bench) -> None:  # C5
     assert bench.ask(bench.command(err="warning ", err_times=200_000)).text == "I agree with the plan."
     argv = ["/bin/sh", "-c", "yes warning | head -c 1000000 >&2; echo the reason >&2"]
-    ended = asyncio.run(process.run(argv, cwd=bench.root, env=bench.env, seconds=20))
+    ended = asyncio.run(process.run_program(argv, cwd=bench.root, env=bench.env, seconds=20))
     assert len(ended.err) <= process.KEPT_OF_STDERR and ended.err.endswith("the reason\n")
 
 
@@ -617,7 +617,7 @@ def test_a_cancelled_call_leaves_no_process_and_no_folder(bench: Bench) -> None:
 def test_a_start_that_is_cancelled_halfway_is_seen_through_and_ended(bench: Bench, tmp_path: Path) -> None:  # C9
     async def cancelled_after(steps: int) -> None:
         argv = ["/bin/sh", "-c", f"echo $$ > {tmp_path}/{steps}; exec sleep 60"]
-        task = asyncio.ensure_future(process.run(argv, cwd=tmp_path, env={}, seconds=30))
+        task = asyncio.ensure_future(process.run_program(argv, cwd=tmp_path, env={}, seconds=30))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()

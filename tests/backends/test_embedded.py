@@ -30,7 +30,7 @@ from rebut.core.types import ModelSpec, Participant, Reply, Request, SentBack
 from rebut.domain.forms import Form
 from rebut.domain.prompts import quote
 from rebut.protocols.duel import forms
-from rebut.setup.config import load
+from rebut.setup.config import load_config
 from rebut.setup.connect import connector
 
 REAL = weights.path(env=dict(os.environ))  # before the tests move everybody's home
@@ -442,7 +442,7 @@ def test_a_file_that_is_no_model_is_a_failure_with_a_way_on(file: Path, runner: 
 
 
 def connect(spec: str, workspace: Path) -> Any:
-    config = load(workspace=workspace, env={})
+    config = load_config(workspace=workspace, env={})
     return connector(config, {}, workspace)(ModelSpec.parse(spec))
 
 

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from rebut.backends.human.form import Human
-from rebut.backends.human.terminal import plain
+from rebut.backends.human.terminal import printable
 from rebut.core.errors import WaitingForPerson
 from rebut.core.json_value import Json
 from rebut.core.types import ModelSpec, Participant, Reply, Request
@@ -202,7 +202,7 @@ def test_text_of_models_cannot_drive_the_terminal_nor_hide_itself() -> None:  # 
     setup.answer(None, prompt=hostile)
     assert "ab]0;titlecdef[0mghi\tj\nkPhidden" in setup.screen
     assert not [c for c in setup.screen if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) <= 0x9F]
-    assert plain("straße → 日本 👩‍🔬") == "straße → 日本 👩‍🔬"
+    assert printable("straße → 日本 👩‍🔬") == "straße → 日本 👩‍🔬"
 
 
 def test_a_second_call_shows_only_what_is_new() -> None:  # C14

@@ -18,6 +18,7 @@ from rebut.backends.embedded import weights
 from rebut.backends.linters import tables as analysers
 from rebut.cli.app import enter
 from rebut.core.errors import ConfigError
+from rebut.core.installation import with_extra
 from rebut.core.types import ModelSpec
 from rebut.protocols.cross.forms import Category
 from rebut.setup import config, discover
@@ -34,7 +35,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_every_shipped_analyser_grades_whatever_it_may_find() -> None:  # J7
-    for one in analysers.load({}).values():
+    for one in analysers.load_analysers({}).values():
         assert one.grades[-1].rules == ("*",) and one.grades[-1].level == "*", one.name
         assert all(grade.category in CATEGORIES for grade in one.grades)
         assert one.install.startswith("pip install")
@@ -43,7 +44,7 @@ def test_every_shipped_analyser_grades_whatever_it_may_find() -> None:  # J7
 def test_the_extra_brings_what_its_advice_promises() -> None:  # C1
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     extra = " ".join(project["project"]["optional-dependencies"]["lint"])
-    for one in analysers.load({}).values():
+    for one in analysers.load_analysers({}).values():
         assert ("rebut[lint]" in one.install) == (one.command in extra), one.name
 
 
@@ -53,8 +54,8 @@ def test_the_words_for_severity_and_category_are_those_of_the_forms() -> None:  
 
 def test_a_key_of_a_shipped_table_is_changed_by_itself(machine: Path) -> None:  # C1
     (machine / "config.toml").write_text("[analysers.ruff]\ntimeout = 9\n[analysers.ruff.output]\nmessage = 'name'\n")
-    mine = config.load(workspace=machine, env={"REBUT_CONFIG": str(machine / "config.toml")}).analysers["ruff"]
-    ours = analysers.load({})["ruff"]
+    mine = config.load_config(workspace=machine, env={"REBUT_CONFIG": str(machine / "config.toml")}).analysers["ruff"]
+    ours = analysers.load_analysers({})["ruff"]
     assert (mine.timeout, mine.output.message) == (9, "name")
     assert (mine.args, mine.output.rule, mine.grades) == (ours.args, ours.output.rule, ours.grades)
 
@@ -74,42 +75,42 @@ def test_a_key_of_a_shipped_table_is_changed_by_itself(machine: Path) -> None:  
 def test_a_table_that_cannot_be_used_is_refused_by_its_key(text: str, says: str, tmp_path: Path) -> None:  # C1
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(ConfigError) as refused:
-        config.load(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
+        config.load_config(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
     assert says in refused.value.message and refused.value.hint
 
 
 def test_a_repository_may_not_choose_an_analyser(machine: Path) -> None:  # C16
     (machine / "rebut.toml").write_text("[analysers.ruff]\ncommand = '/tmp/x'\n")
     with pytest.raises(ConfigError, match="a repository may not choose commands"):
-        config.load(workspace=machine, env={"REBUT_CONFIG": str(machine / "config.toml")})
+        config.load_config(workspace=machine, env={"REBUT_CONFIG": str(machine / "config.toml")})
 
 
 def test_lint_and_rules_are_names_that_no_provider_can_take(tmp_path: Path) -> None:  # C1
     for name in ("lint", "rules"):
         (tmp_path / "config.toml").write_text(f"[providers.{name}]\nwire = 'openai'\nbase_url = 'https://x.example'\n")
         with pytest.raises(ConfigError, match="built in"):
-            config.load(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
+            config.load_config(workspace=tmp_path, env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
 
 
 def test_providers_lists_them_with_what_is_there_and_what_is_missing(
     machine: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:  # C1 C2
-    assert enter(["providers"]) == 0
+    assert enter(["models"]) == 0
     out = capsys.readouterr().out
     row = next(line for line in out.splitlines() if line.strip().startswith("lint "))
     assert all(f"{name} " in row for name in ("ruff", "bandit", "shellcheck", "zizmor", "oxlint", "hadolint"))
     assert "rules " in out and "gguf " in out
     monkeypatch.setattr(analysers.sysconfig, "get_path", lambda name: str(machine))
     monkeypatch.setenv("PATH", "/nowhere")
-    assert enter(["providers", "--json"]) == 0
+    assert enter(["models", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     lint = next(row for row in told["providers"] if row["provider"] == "lint")
     assert (lint["here"], lint["problem"], lint["advice"]) == (
         False,
         "no analyser is installed",
-        "pip install 'rebut[lint]'",
+        with_extra("lint"),
     )
-    assert [row["analyser"] for row in told["analysers"]] == list(analysers.load({}))
+    assert [row["analyser"] for row in told["analysers"]] == list(analysers.load_analysers({}))
     assert not any(row["here"] for row in told["analysers"])
 
 
@@ -125,11 +126,12 @@ def test_the_doctor_shows_each_analyser_with_its_version(
 ) -> None:  # H13
     assert enter(["doctor", "--offline", "--json"]) == 3, "analysers are no families that could debate"
     told = {row["analyser"]: row["version"] for row in json.loads(capsys.readouterr().out)["analysers"]}
-    assert set(told) == set(analysers.load({})) and all(told.values())
+    assert set(told) == set(analysers.load_analysers({})) and all(told.values())
     (machine / "config.toml").write_text(f"{NOWHERE}\n[analysers.bandit]\ncommand = '/nowhere/bandit'\n")
     assert enter(["doctor", "lint"]) == 0
     out = capsys.readouterr().out
-    assert f"ruff {told['ruff']}" in out and "→ bandit is not installed: pip install 'rebut[lint]'" in out
+    assert f"ruff {told['ruff']}" in out and "→ bandit is not installed: " in " ".join(out.split())
+    assert "".join(with_extra("lint").split()) in "".join(out.split())
     assert "families" not in out and "family" not in out
 
 
@@ -141,7 +143,7 @@ def test_they_never_take_a_seat_by_themselves(machine: Path) -> None:  # C2
 
 
 def test_no_code_knows_one_analyser_from_another() -> None:  # C1, house rule 3
-    names = list(analysers.load({}))
+    names = list(analysers.load_analysers({}))
     for path in Path(analysers.__file__).parents[2].rglob("*.py"):
         text = path.read_text()
         for name in names:

@@ -255,8 +255,8 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 def test_the_list_fits_50_columns_and_says_how_to_get_each() -> None:
     seen = at_a_terminal("models", columns=50)
     lines = [line for line in seen.text.splitlines() if "/" not in line]
-    assert max(map(len, lines)) <= 50 and "  qwen2.5-coder-1.5b  1,117 MB   not here" in lines
-    assert "  to get one   rebut models get NAME" in lines
+    assert max(map(len, lines)) <= 50 and "    local:qwen2.5-coder-1.5b  1,117 MB: not here" in lines
+    assert "      → rebut models get qwen2.5-coder-1.5b" in lines and "      → rebut models get" in lines
 
 
 def test_the_table_has_the_files_that_were_verified() -> None:

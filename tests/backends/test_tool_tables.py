@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import re
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +21,7 @@ from rebut.backends.cli_tools.backend import Command
 from rebut.backends.cli_tools.tables import Pick
 from rebut.backends.json_path import Extract
 from rebut.core.errors import ConfigError, ParticipantFailed, UsageError
+from rebut.core.process import MARK
 from rebut.core.process_identity import started
 from rebut.core.scratch import processes_of, scratch_folder
 from rebut.core.types import EFFORTS, ModelSpec, Participant, Request
@@ -34,12 +37,12 @@ NAMES = ("claude", "codex", "gemini", "qwen", "opencode", "copilot")
 
 
 def test_the_six_tools_are_shipped(tmp_path: Path) -> None:  # C1
-    assert tuple(tools.load({})) == NAMES
+    assert tuple(tools.load_tools({})) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shipped_table_is_whole(name: str) -> None:  # C1, C9, H13
-    tool = tools.load({})[name]
+    tool = tools.load_tools({})[name]
     assert tool.minimum and tool.probe and tool.install and tool.login and tool.context_file and tool.output.text
     assert tool.with_model.args and "${model}" in "".join(tool.with_model.args)
     assert set(tool.efforts) <= set(EFFORTS) and "low" in tool.efforts and "max" in tool.efforts
@@ -49,7 +52,7 @@ def test_a_shipped_table_is_whole(name: str) -> None:  # C1, C9, H13
 
 def test_every_flag_that_a_tool_is_probed_for_is_one_that_it_is_given(tmp_path: Path) -> None:  # C9
     short = {"--sandbox": "-s", "--output-format": "-o", "--extensions": "-e", "--model": "-m"}
-    for tool in tools.load({}).values():
+    for tool in tools.load_tools({}).values():
         parts = (tool.args, tool.alone.args, tool.with_model.args, tool.with_effort.args)
         used = {arg.partition("=")[0] for part in parts for arg in part}
         for flag in tool.probe:
@@ -69,8 +72,8 @@ def test_no_tool_is_named_in_the_code() -> None:  # C1: no `if tool ==`
 
 
 def test_a_users_table_changes_a_tool_key_by_key() -> None:  # C1
-    found = tools.load({"claude": {"timeout": 60, "env": {"A": "b"}, "with_model": {"args": ["-m"]}}})["claude"]
-    shipped = tools.load({})["claude"]
+    found = tools.load_tools({"claude": {"timeout": 60, "env": {"A": "b"}, "with_model": {"args": ["-m"]}}})["claude"]
+    shipped = tools.load_tools({})["claude"]
     assert found.timeout == 60 and found.with_model.args == ("-m",)
     assert found.env == {**shipped.env, "A": "b"}
     assert (found.args, found.output, found.markers) == (shipped.args, shipped.output, shipped.markers)
@@ -78,14 +81,14 @@ def test_a_users_table_changes_a_tool_key_by_key() -> None:  # C1
 
 def test_a_users_own_markers_come_before_those_of_all_tools() -> None:  # C5
     mine = {"output": {"text": {"take": "a"}}, "markers": [{"kind": "auth", "match": "hello"}]}
-    markers = tools.load({"mine": mine})["mine"].markers
+    markers = tools.load_tools({"mine": mine})["mine"].markers
     assert markers[0].match == "hello" and len(markers) > 3
-    assert markers[1:] == tools.load({"other": {"output": mine["output"]}})["other"].markers
+    assert markers[1:] == tools.load_tools({"other": {"output": mine["output"]}})["other"].markers
 
 
 def test_the_command_of_a_new_tool_is_its_name_unless_said() -> None:  # C1
     output = {"text": {"take": "a"}}
-    found = tools.load({"mine": {"output": output}, "other": {"command": "else", "output": output}})
+    found = tools.load_tools({"mine": {"output": output}, "other": {"command": "else", "output": output}})
     assert (found["mine"].command, found["other"].command) == ("mine", "else")
 
 
@@ -115,16 +118,16 @@ def test_the_command_of_a_new_tool_is_its_name_unless_said() -> None:  # C1
 )
 def test_a_wrong_table_is_named_by_file_and_key(table: Mapping[str, Any], says: str) -> None:  # C17
     with pytest.raises(ConfigError) as caught:
-        tools.load(table, "config.toml")
+        tools.load_tools(table, "config.toml")
     assert caught.value.message.startswith("config.toml: ") and says in caught.value.message and caught.value.hint
 
 
 def test_a_misspelt_key_gets_a_guess_and_a_value_is_not_repeated() -> None:  # C8, C17
     with pytest.raises(ConfigError) as caught:
-        tools.load({"claude": {"extra_arg": []}})
+        tools.load_tools({"claude": {"extra_arg": []}})
     assert "extra_args" in caught.value.hint
     with pytest.raises(ConfigError) as caught:
-        tools.load({"claude": {"env": {"KEY": ["hunter2"]}}})
+        tools.load_tools({"claude": {"env": {"KEY": ["hunter2"]}}})
     assert "hunter2" not in str(caught.value)
 
 
@@ -136,7 +139,7 @@ def test_the_tables_of_the_docs_are_valid() -> None:  # house rule 10
             table["mytool"].setdefault("output", {"text": {"take": "answer"}})
         if "output" in table.get("mytool", {}):
             table["mytool"]["output"].setdefault("text", {"take": "answer"})
-        tools.load(table)
+        tools.load_tools(table)
 
 
 def test_every_key_of_a_tool_is_in_the_docs() -> None:  # house rule 10
@@ -153,7 +156,7 @@ def loaded(root: Path, user: str = "", repo: str = "") -> Config:
     (root / "repo").mkdir(exist_ok=True)
     (root / "config.toml").write_text(user)
     (root / "repo/rebut.toml").write_text(repo)
-    return config.load(workspace=root / "repo", env={}, user_file=root / "config.toml")
+    return config.load_config(workspace=root / "repo", env={}, user_file=root / "config.toml")
 
 
 MINE = """
@@ -198,7 +201,7 @@ def test_a_provider_that_the_user_named_like_a_shipped_tool_wins(tmp_path: Path)
 
 def test_a_tool_takes_a_seat_and_answers(tmp_path: Path) -> None:  # C1, C2
     env = {"PATH": f"{fake_tool.install(tmp_path / 'bin', 'claude')}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    env["LC_FAKE_HELP"] = " ".join(tools.load({})["claude"].probe)
+    env["LC_FAKE_HELP"] = " ".join(tools.load_tools({})["claude"].probe)
     spec = ModelSpec.parse("claude:opus@high")
     connection = connector(loaded(tmp_path), env, tmp_path)(spec)
     assert connection.family == "anthropic" and connection.price(1000, 1000) is None and not connection.patient
@@ -208,7 +211,7 @@ def test_a_tool_takes_a_seat_and_answers(tmp_path: Path) -> None:  # C1, C2
 
 def test_a_seat_that_runs_out_of_time_hears_what_the_tool_said_last(tmp_path: Path) -> None:  # C5
     env = {"PATH": f"{fake_tool.install(tmp_path / 'bin', 'claude')}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    env |= {"LC_FAKE_HELP": " ".join(tools.load({})["claude"].probe), "LC_FAKE_TOOL": '{"hang_on": "Hm?"}'}
+    env |= {"LC_FAKE_HELP": " ".join(tools.load_tools({})["claude"].probe), "LC_FAKE_TOOL": '{"hang_on": "Hm?"}'}
     spec = ModelSpec.parse("claude")
     connection = connector(loaded(tmp_path), env, tmp_path)(spec)
 
@@ -241,7 +244,7 @@ def test_a_tool_is_found_on_the_path_given_and_never_in_a_relative_place(
 ) -> None:  # C9
     fake_tool.install(tmp_path / "here", "claude")
     monkeypatch.chdir(tmp_path / "here")
-    tool = tools.load({})["claude"]
+    tool = tools.load_tools({})["claude"]
     for path in (".", "", ":", "./", "../here", f"{tmp_path}/nowhere:."):
         assert tools.find_executable(tool, {"PATH": path}) is None
     assert tools.find_executable(tool, {}) is None
@@ -255,14 +258,14 @@ def test_a_command_given_as_a_path_must_be_an_absolute_one(tmp_path: Path, monke
     tables = {
         name: {"command": name, "output": {"text": {"take": ""}}} for name in ("./claude", str(tmp_path / "claude"))
     }
-    relative, absolute = tools.load(tables)["./claude"], tools.load(tables)[str(tmp_path / "claude")]
+    relative, absolute = tools.load_tools(tables)["./claude"], tools.load_tools(tables)[str(tmp_path / "claude")]
     assert tools.find_executable(relative, {"PATH": str(tmp_path)}) is None
     assert tools.find_executable(absolute, {}) == tmp_path / "claude"
 
 
 def test_version_and_flags_are_asked_of_the_tool_itself(tmp_path: Path) -> None:  # H13
     env = {"PATH": f"{fake_tool.install(tmp_path / 'bin', 'claude')}:/bin", "HOME": str(tmp_path)}
-    tool = tools.load({})["claude"]
+    tool = tools.load_tools({})["claude"]
     asked = {**env, "LC_FAKE_VERSION": "2.1.400", "LC_FAKE_HELP": " ".join(tool.probe[1:])}
     assert tools.version_in(asyncio.run(tools.ask(tool, asked, tool.version_args))) == "2.1.400"
     assert asyncio.run(tools.missing_flags(tool, asked)) == tool.probe[:1]
@@ -278,7 +281,7 @@ def test_a_tool_that_is_asked_for_its_version_leaves_no_process_in_a_session_of_
         f"while [ ! -s {left} ]; do sleep 0.01; done\necho 2.1.400\n"
     )
     command.chmod(0o755)
-    tool = tools.load({})["claude"]
+    tool = tools.load_tools({})["claude"]
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
     assert tools.version_in(asyncio.run(tools.ask(tool, env, tool.version_args))) == "2.1.400"
     state = Path(f"/proc/{int(left.read_text())}/stat")
@@ -325,6 +328,37 @@ def test_folders_of_runs_that_were_killed_are_removed_and_those_of_living_ones_k
     made = scratch_folder({"HOME": str(tmp_path)})
     assert {one.name for one in place.iterdir()} == {mine, elsewhere, "other", link, made.name}
     assert made.name.startswith(f"{here}-{os.getpid()}-{started(os.getpid())}-")
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="only Linux shows whose process it is")
+def test_what_the_tools_of_a_killed_run_left_in_sessions_of_their_own_is_ended(tmp_path: Path) -> None:  # C9
+    dead = f"{tmp_path}/.cache/rebut/run-{processes_of()}-4000000-5-abc"
+    later = f"{tmp_path}/.cache/rebut/run-{processes_of()}-4000001-{int(started(os.getpid())) * 1000}-abc"
+    living = f"{tmp_path}/.cache/rebut/run-{processes_of()}-{os.getpid()}-{started(os.getpid())}-abc"
+    for folder in (dead, later, living):
+        Path(folder).mkdir(parents=True)
+    named = {
+        "left": {MARK: f"{dead}/tmp"},
+        "left by a probe": {MARK: dead},
+        "without the mark": {"TMPDIR": f"{dead}/tmp"},
+        "of a running debate": {MARK: f"{living}/tmp"},
+        "older than the run": {MARK: f"{later}/tmp"},
+        "of a user who looks at the folder": {"PWD": dead},
+        "a name that begins alike": {MARK: f"{dead}d/tmp"},
+        "the words in another place": {"NOTE": f"X{MARK}={dead}"},
+    }
+    sleep = shutil.which("sleep") or ""
+    running = {name: subprocess.Popen([sleep, "60"], env=env, start_new_session=True) for name, env in named.items()}
+    try:
+        scratch_folder({"HOME": str(tmp_path)})
+        ended = {name for name, one in running.items() if name.startswith(("left", "without")) and one.wait(20)}
+        assert ended == {name for name, one in running.items() if one.poll() is not None}
+        assert ended == {"left", "left by a probe", "without the mark"}
+        assert not Path(dead).exists() and Path(living).exists()
+    finally:
+        for one in running.values():
+            one.kill()
+            one.wait()
 
 
 def test_without_proc_a_process_is_the_same_in_every_language_and_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -391,5 +425,5 @@ def test_json_without_end_is_no_answer() -> None:  # C5
 
 
 def test_a_command_does_nothing_when_it_is_made(tmp_path: Path) -> None:
-    Command(tools.load({})["claude"], model="", effort="", env={"HOME": str(tmp_path)})
+    Command(tools.load_tools({})["claude"], model="", effort="", env={"HOME": str(tmp_path)})
     assert list(tmp_path.iterdir()) == []

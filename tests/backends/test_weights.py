@@ -166,7 +166,8 @@ def test_the_command_tells_where_the_file_is_and_whether(capsys: pytest.CaptureF
     assert capsys.readouterr().out.strip() == str(weights.path())
     assert enter(["models", "list", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["path"] == str(weights.path()) and told["here"] is False
+    small = next(row for row in told["downloads"] if row["id"] == weights.SMOLLM2.id)
+    assert small["path"] == str(weights.path()) and small["here"] is False
 
 
 def test_the_command_gets_says_so_twice_and_keeps_json_clean(

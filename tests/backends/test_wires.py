@@ -361,7 +361,7 @@ KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API
 
 
 def shipped(tmp_path: Path, env: dict[str, str]) -> config.Config:
-    return config.load(workspace=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path), **env})
+    return config.load_config(workspace=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path), **env})
 
 
 def test_every_shipped_provider_has_a_row_here(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -16,9 +17,15 @@ import duels
 import pytest
 from console import REBUT, at_a_terminal, piped
 
+from rebut.batch.budget import BatchBudget
+from rebut.batch.debate import BatchDebate
+from rebut.batch.lines import BatchLine, LineFields
+from rebut.core.errors import Interrupted
+from rebut.domain.limits import Limits
 from rebut.record import sessions
 from rebut.record.events import Asked, Resumed
 from rebut.record.journal import read
+from rebut.record.record import Amount, Record
 
 Row = dict[str, Any]
 
@@ -278,6 +285,29 @@ def test_a_limit_holds_for_the_whole_batch_and_over_its_runs(
     done = piped("batch", file, "--out", str(out))
     assert done.returncode == 0 and sorted(row["id"] for row in rows_of(out)) == [f"q{n}" for n in range(6)]
     assert set(asked().values()) == {1}
+
+
+def test_a_call_that_waits_for_room_is_not_made_after_a_stop(tmp_path: Path) -> None:
+    async def act() -> None:
+        budget = BatchBudget(Limits(calls=1))
+        assert await budget.reserve("another", Amount(1))
+        line = BatchLine.of(1, LineFields(protocol="duel", topic="q"))
+        one = BatchDebate(line, "", tmp_path / "journal", budget)
+        one.record = Record()
+
+        async def call() -> None:
+            async with one.control.room(Amount(1)):
+                raise AssertionError("it was made")
+
+        waiting = asyncio.ensure_future(call())
+        await asyncio.sleep(0)
+        one.control.drain()
+        budget.end_call("another", Amount())
+        with pytest.raises(Interrupted):
+            await waiting
+        assert await budget.reserve("another", Amount(1)), "what was reserved for it is free"
+
+    asyncio.run(act())
 
 
 def test_a_dollar_limit_needs_prices(workspace: Path, tmp_path: Path) -> None:

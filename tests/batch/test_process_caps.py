@@ -64,12 +64,17 @@ class Pipe:
     def __init__(self, first: CapsForChildren, name: str) -> None:
         self._first, self.name = first, name
         self.caps = CapsOfParent(self._up)
+        self.sent = 0
 
     def _up(self, message: Mapping[str, Any]) -> None:
+        self.sent += 1
         self._first.take(self.name, self._down, json.loads(json.dumps(message)))
 
     def _down(self, message: Mapping[str, Any]) -> None:
-        self.caps.answered(message["caps"], message["value"])
+        if "scarce" in message:
+            self.caps.scarce(message["scarce"], message["value"])
+        else:
+            self.caps.answered(message["caps"], message["value"])
 
 
 async def in_slot(pipe: Pipe, ended: asyncio.Event, began: list[str]) -> None:
@@ -117,6 +122,49 @@ def test_a_call_that_is_cancelled_while_it_waits_keeps_no_slot() -> None:
         assert began == ["one", "one", "two", "two"], "both slots are free again"
         ended.set()
         await asyncio.gather(*again)
+
+    asyncio.run(run())
+
+
+def test_a_process_keeps_a_slot_for_its_next_call() -> None:
+    async def run() -> int:
+        one = Pipe(CapsForChildren(), "one")
+        ended = asyncio.Event()
+        ended.set()
+        for _ in range(5):
+            await in_slot(one, ended, [])
+        return one.sent
+
+    assert asyncio.run(run()) == 1, "it asks for a slot once"
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["known", "its first call comes while others wait"])
+def test_slots_that_a_process_keeps_are_given_back_when_another_one_waits(late: bool) -> None:
+    async def run() -> None:
+        first = CapsForChildren()
+        one, two = Pipe(first, "one"), Pipe(first, "two")
+        ended, at_once = asyncio.Event(), asyncio.Event()
+        at_once.set()
+        if not late:
+            await in_slot(two, at_once, [])
+        began = list[str]()
+        holding = [asyncio.create_task(in_slot(one, ended, began)) for _ in range(4)]
+        await asyncio.sleep(0.01)
+        assert began == ["one"] * 2, "two at once, also with the slot that the other process kept"
+        waiting = [asyncio.create_task(in_slot(two, ended, began)) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        ended.set()
+        await asyncio.wait_for(asyncio.gather(*holding, *waiting), 5)
+        ended.clear()
+        began.clear()
+        for pipe in (one, two):  # and so on, in turn: whoever has spare slots gives them back
+            again = [asyncio.create_task(in_slot(pipe, ended, began)) for _ in range(2)]
+            await asyncio.sleep(0.01)
+            assert began == [pipe.name] * 2
+            ended.set()
+            await asyncio.gather(*again)
+            ended.clear()
+            began.clear()
 
     asyncio.run(run())
 

@@ -13,7 +13,7 @@ import reviews
 from repositories import git
 
 from rebut.ci import dismissals
-from rebut.ci.dismissals import Dismissal, cited, dismissal, matching, parse_dismissals as parse
+from rebut.ci.dismissals import Dismissal, cited_place, dismissal, matching, parse_dismissals as parse
 from rebut.cli.app import enter
 from rebut.core.errors import ConfigError, UsageError
 from rebut.domain.review_result import ReviewFinding
@@ -81,7 +81,7 @@ def test_a_secret_on_the_line_does_not_make_every_session_another_one() -> None:
 def test_the_cited_lines_are_found_as_they_stand(
     place: str, quote: str, mark: str, lines: tuple[int, int]
 ) -> None:  # C11
-    found = cited(reviews.finding(place=place, quote=quote, mark=mark), reviews.target())
+    found = cited_place(reviews.finding(place=place, quote=quote, mark=mark), reviews.target())
     assert found is not None and found.path == "api/orders.py"
     assert (found.first, found.last) == lines
     whole = A.rstrip("\n").split("\n")
@@ -90,13 +90,13 @@ def test_the_cited_lines_are_found_as_they_stand(
 
 @pytest.mark.parametrize("path", ["a b.py", "ü/ß.py", "100%.py", "odd:name.py", "§ x.py", "a,b.py", "x.py:3"])
 def test_odd_paths_of_the_change_are_recognised_before_anything_is_guessed(path: str) -> None:
-    found = cited(reviews.finding(place=f"{path}:5"), reviews.target(reviews.change(path)))
+    found = cited_place(reviews.finding(place=f"{path}:5"), reviews.target(reviews.change(path)))
     assert found is not None and (found.path, found.first) == (path, 5)
 
 
 def test_a_quote_from_the_old_side_is_bound_to_the_old_lines() -> None:
     changed = reviews.target(reviews.change(after="x = 1\n", before="y = 2\nz = 3\n"))
-    found = cited(reviews.finding(place="api/orders.py:2", quote="z = 3"), changed)
+    found = cited_place(reviews.finding(place="api/orders.py:2", quote="z = 3"), changed)
     assert found is not None and found.lines == ("z = 3",) and not found.changed
 
 
@@ -267,13 +267,13 @@ import sys
 from pathlib import Path
 from rebut.ci import dismissals
 
-load = dismissals.load
+load = dismissals.load_dismissals
 def loaded(file):
     found = load(file)
     print("read", flush=True)
     sys.stdin.readline()
     return found
-dismissals.load = loaded
+dismissals.load_dismissals = loaded
 from rebut.ci.dismissals import Dismissal
 dismissals.add(Path(sys.argv[1]), Dismissal("a.py", "style", "1", "first"), private=True)
 """
@@ -309,7 +309,7 @@ def test_two_who_dismiss_at_once_both_have_their_dismissal_kept(tmp_path: Path) 
             first.stdin.write("go on\n")
             first.stdin.flush()
             assert (first.wait(), second.wait()) == (0, 0)
-    assert {one.reason for one in dismissals.load(file)} == {"first", "second"}
+    assert {one.reason for one in dismissals.load_dismissals(file)} == {"first", "second"}
     assert [path.name for path in tmp_path.iterdir()] == ["list.jsonl"]
 
 
@@ -370,3 +370,13 @@ def test_wrong_usage_of_a_class_is_told_and_keeps_nothing(
     code, said = run(capsys, "dismiss", *words)
     assert code == 2 and told in said
     assert not (reviewed / ".rebut").exists()
+
+
+def test_the_shared_list_is_no_part_of_a_change(reviewed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "dismiss", "--like", "F1", "--glob", "api", "--reason", "a prototype")[0] == 0
+    assert "api/orders.py" in (shown := run(capsys, "review", "--dry-run", "--with", "lint,rules")[1])
+    assert "dismissals.jsonl" not in shown.partition("not sent")[0]
+    git(reviewed, "checkout", "-q", "-b", "topic")
+    git(reviewed, "commit", "-qam", "change")
+    assert git(reviewed, "status", "--short").strip() == "?? .rebut/"
+    assert "api/orders.py" in run(capsys, "review", "--dry-run", "--with", "lint,rules")[1], "the branch is reviewed"

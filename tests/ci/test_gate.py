@@ -9,7 +9,7 @@ import reviews
 
 from rebut.ci import gate
 from rebut.ci.dismissals import Dismissal
-from rebut.domain.gate_policy import STRICTER, Policy, Wish, settled
+from rebut.domain.gate_policy import STRICTER, Policy, Wish, combined_wish
 from rebut.domain.outcome import Seated
 
 DOUBT = ("a seat failed",)
@@ -85,8 +85,8 @@ def test_a_repository_can_make_each_rule_stricter_and_none_looser(
     name: str, mine: str | None, theirs: str | None
 ) -> None:  # C16
     order = STRICTER[name]
-    policy = settled(Wish(**{name: mine}), Wish(**{name: theirs}), "rebut.toml")
-    alone = getattr(settled(Wish(**{name: mine}), Wish(), ""), name)
+    policy = combined_wish(Wish(**{name: mine}), Wish(**{name: theirs}), "rebut.toml")
+    alone = getattr(combined_wish(Wish(**{name: mine}), Wish(), ""), name)
     assert alone == (getattr(Policy(), name) if mine is None else mine)
     strictness = max(order.index(alone), order.index(theirs) if theirs is not None else 0)
     assert getattr(policy, name) == order[strictness]

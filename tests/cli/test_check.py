@@ -123,7 +123,7 @@ def test_a_slow_check_says_what_it_does_at_a_terminal_only(
 
     (workspace / "PLAN.md").write_text(PLAN)
     monkeypatch.setattr(check, "SLOW", 0.02)
-    monkeypatch.setattr("rebut.setup.citations.look_up", slow)
+    monkeypatch.setattr("rebut.setup.checked_text.look_up", slow)
     for terminal, line in ((True, "check PLAN.md"), (False, "check PLAN.md"), (True, "check - --json")):
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
         monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(PLAN.encode())))

@@ -67,7 +67,7 @@ def test_an_unknown_word_is_an_error_with_a_suggestion_and_never_a_topic(capsys:
         (["doctor", "--timeout", "0"], "--timeout must be 1 to 3,600"),
         (["resume", "nosuch"], "no session is called 'nosuch'"),
         (["show", "last"], "no session was started in"),
-        (["export", "last", "--format", "pdf"], "sarif, github or tests, got 'pdf'"),
+        (["export", "last", "--format", "pdf"], "sarif, github, comment or tests, got 'pdf'"),
         (["run", "nosuch.py", "x"], "there is no file nosuch.py"),
         (["check", "nosuch.md"], "nosuch.md cannot be read"),
     ],

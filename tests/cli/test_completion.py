@@ -14,7 +14,7 @@ from console import REBUT
 LOOK = """
 PATH=$BIN:$PATH PS1=ready
 autoload -Uz compinit && compinit -D -u
-source <(rebut completion zsh)
+source <(rebut config completion zsh)
 compadd() {
   if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]]; then builtin compadd "$@"; return; fi
   local -a hits
@@ -67,7 +67,7 @@ def _read(leader: int) -> bytes:
 
 
 def fish(line: str, folder: Path) -> set[str]:
-    script = f"source ({REBUT} completion fish | psub); complete -C {line!r}"
+    script = f"source ({REBUT} config completion fish | psub); complete -C {line!r}"
     home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_DATA_HOME": str(folder)}
     home["PATH"] = f"{Path(REBUT).parent}:{os.environ['PATH']}"  # Tab calls it by its name
     done = subprocess.run(
@@ -106,8 +106,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("rebut d", {"delete", "demo", "dismiss", "doctor", "duel"}),
         ("rebut duel x --judge hu", {"human"}),
         ("rebut duel x --effort ", {"low", "medium", "high", "max"}),
-        ("rebut export last --format ", {"md", "html", "json", "adr", "sarif", "github", "tests"}),
-        ("rebut config ", {"path", "show"}),
+        ("rebut export last --format ", {"md", "html", "json", "adr", "sarif", "github", "comment", "tests"}),
+        ("rebut config ", {"path", "show", "completion"}),
         ("rebut revise ", {"plan", "review"}),
         ("rebut show ", {"last", "abcdefgh"}),
         ("rebut check no", {"notes.md"}),

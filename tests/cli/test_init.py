@@ -60,7 +60,7 @@ def test_a_key_is_saved_for_the_user_alone_and_then_used(tmp_path: Path) -> None
 
 def test_a_saved_key_reaches_the_provider_and_the_environment_comes_first(tmp_path: Path) -> None:
     saved_keys.save(os.environ, "OPENAI_API_KEY", KEY)
-    assert saved_keys.load({**os.environ, "OPENAI_API_KEY": "sk-other-123456"}) == {}
+    assert saved_keys.saved_keys({**os.environ, "OPENAI_API_KEY": "sk-other-123456"}) == {}
     with Loopback() as server:
         voices.cli("duel", "Redis?", "--proposer", "gpt-5", "--challenger", "o3", cwd=tmp_path, env=at(server))
         assert server.headers and server.headers[0]["authorization"] == f"Bearer {KEY}"

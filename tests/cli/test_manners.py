@@ -20,7 +20,7 @@ from test_structure import HEAVY, probe
 from rebut.cli import COMPLETE
 from rebut.cli.app import app, enter
 from rebut.cli.examples import EXAMPLES
-from rebut.cli.index import COMMANDS, FIRST
+from rebut.cli.index import COMMANDS, FIRST, FORMER
 from rebut.cli.json_result import LARGEST, brief
 from rebut.cli.main_options import MAIN_OPTIONS, MOST
 from rebut.domain.ledger import Claim, Evidence, Ledger, Point
@@ -42,7 +42,7 @@ def completed(line: str, env: dict[str, str] | None = None) -> set[str]:
     words = line.split(" ")
     quoted = " ".join(shlex.quote(word) for word in words)
     script = f"""
-        source <({REBUT} completion bash)
+        source <({REBUT} config completion bash)
         compopt() {{ echo "$@" >&2; }}
         COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1} COMPREPLY=()
         _rebut_completion {REBUT}
@@ -58,8 +58,17 @@ def test_bash_completes_commands_options_specs_words_and_sessions(workspace: Pat
     assert {"--proposer", "--plain", "--repeat", "--help"} <= completed("rebut duel --")
     assert completed("rebut duel x --judge hu") == {"human"}
     assert {"claude", "codex", "openai", "local", "caller"} <= completed("rebut duel x --proposer ")
-    assert completed("rebut export last --format ") == {"md", "json", "adr", "html", "sarif", "github", "tests"}
-    assert completed("rebut config ") == {"path", "show"}
+    assert completed("rebut export last --format ") == {
+        "md",
+        "json",
+        "adr",
+        "html",
+        "sarif",
+        "github",
+        "comment",
+        "tests",
+    }
+    assert completed("rebut config ") == {"path", "show", "completion"}
     assert completed("rebut duel x --context s") == set(), "bash itself goes on with files"
     seats = duels.seats(tmp_path)
     assert enter(["duel", "x?", *(w for role, spec in seats.items() for w in (f"--{role}", spec)), "--quiet"]) == 0
@@ -82,7 +91,7 @@ def test_every_command_and_option_is_offered() -> None:
 
 
 def test_specs_levels_and_paths_are_offered_where_a_command_takes_them(tmp_path: Path) -> None:
-    shipped = config.load(workspace=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path)})
+    shipped = config.load_config(workspace=tmp_path, env={"XDG_CONFIG_HOME": str(tmp_path)})
     providers = {*config.BUILT_IN, *shipped.tools, *(p.name for p in shipped.providers)}
     assert (
         offered("duel", "x?", "--proposer", "")
@@ -97,9 +106,9 @@ def test_specs_levels_and_paths_are_offered_where_a_command_takes_them(tmp_path:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_script_is_printed_as_text_and_as_json(shell: str) -> None:
-    script = piped("completion", shell).stdout
+    script = piped("config", "completion", shell).stdout
     assert COMPLETE in script
-    assert json.loads(piped("completion", shell, "--json").stdout)["script"] == script
+    assert json.loads(piped("config", "completion", shell, "--json").stdout)["script"] == script
 
 
 @pytest.mark.parametrize("line", ["rebut du", "rebut cross --a", "rebut duel x --proposer c", "rebut fork --"])
@@ -109,8 +118,20 @@ def test_a_press_of_tab_loads_no_more_than_click(line: str) -> None:
     assert set(HEAVY) & set(found["loaded"]) == {"click"} and found["opened"] == []
 
 
+def test_former_spellings_of_commands_still_work(capsys: pytest.CaptureFixture[str]) -> None:
+    def says(*words: str) -> tuple[int, str]:
+        code = enter(list(words))
+        return code, "".join(capsys.readouterr())
+
+    assert says("completion", "bash") == says("config", "completion", "bash")
+    assert says("providers", "check", "none.toml") == says("models", "check", "none.toml")
+    assert says("comment", "none.sarif") == says("export", "none.sarif", "--format", "comment")
+    for name, words in FORMER.items():
+        assert says("help", name) == says(name, "--help") == says(words[0], "--help")
+
+
 def test_an_unknown_shell_is_an_error() -> None:  # C17
-    done = piped("completion", "csh")
+    done = piped("config", "completion", "csh")
     assert done.returncode == 2 and "takes bash, zsh or fish, got 'csh'" in done.stderr
 
 
@@ -153,7 +174,7 @@ def test_plain_has_no_live_view_and_one_fact_a_line_on_a_terminal(tmp_path: Path
 
 
 def test_the_environment_asks_for_plain_once_and_for_all() -> None:
-    done = piped("providers", env={"REBUT_PLAIN": "1"})
+    done = piped("models", env={"REBUT_PLAIN": "1"})
     assert "claude: not installed, to do: Install it: npm install -g @anthropic-ai/claude-code" in done.stdout
     healths = piped("doctor", "caller", "--offline", "--plain")
     assert re.search(r"^provider caller, found caller", healths.stdout, re.M), healths.stdout
@@ -231,7 +252,7 @@ def test_a_long_debate_prints_at_most_8_kb(workspace: Path, tmp_path: Path) -> N
 
 def test_a_narrow_terminal_breaks_no_word(tmp_path: Path) -> None:  # C14
     wrong = ("duel", "x?", "--proposer", "nobody", "--challenger", "human")
-    for words in (("providers",), wrong):
+    for words in (("models",), wrong):
         shown = at_a_terminal(*words, columns=50, cwd=tmp_path).text
         assert max(len(row) for row in shown.splitlines()) <= 50, shown
     whole = piped(*wrong, cwd=tmp_path)
@@ -305,6 +326,8 @@ def test_the_first_page_of_help_has_a_dozen_commands_and_the_other_has_all() -> 
     named = [name for names in FIRST.values() for name in names]
     assert len(named) == 12 and re.findall(r"^  (\w+) ", short, re.M) == named
     assert re.findall(r"^  (\w+) +[A-Z]", whole, re.M)[: len(COMMANDS)] == list(COMMANDS)
+    assert len(COMMANDS) <= 35, "a new command goes below one that is there, such as `rebut batch work`"
+    assert FORMER.keys().isdisjoint(COMMANDS), "a former spelling is in no list"
     assert "rebut help all" in short and "Exit codes:" in whole and len(short.splitlines()) <= 24
     assert piped("--help-all").stdout == whole
     assert piped("check", "--help-all").stdout == piped("check", "--help").stdout

@@ -80,7 +80,7 @@ def test_an_odd_policy_in_the_base_commit_is_an_error_with_its_name(folder: Path
 @pytest.mark.parametrize("odd", {**TOML, **SPECIAL})
 def test_an_odd_config_of_the_user_is_an_error_with_its_name(folder: Path, tmp_path: Path, odd: str) -> None:  # C17
     {**TOML, **SPECIAL}[odd](tmp_path / "own.toml")
-    assert "own.toml" in refused(folder, "providers", REBUT_CONFIG=str(tmp_path / "own.toml"))
+    assert "own.toml" in refused(folder, "models", REBUT_CONFIG=str(tmp_path / "own.toml"))
 
 
 @pytest.mark.parametrize("odd", JSON)

@@ -166,7 +166,7 @@ def test_a_model_that_refuses_a_temperature_is_asked_without_it(kind: str) -> No
 
 def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
     from rebut.backends.cli_tools.backend import Command
-    from rebut.setup.config import load
+    from rebut.setup.config import load_config
 
     tool = tmp_path / "bin/teller"
     tool.parent.mkdir()
@@ -174,7 +174,7 @@ def test_a_tool_says_once_that_it_has_neither(tmp_path: Path) -> None:  # C1
     tool.chmod(0o755)
     (tmp_path / "c.toml").write_text('[tools.teller]\noutput = { form = "json", text = { take = "answer" } }\n')
     env = {"PATH": f"{tool.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    table = load(workspace=tmp_path, env=env, user_file=tmp_path / "c.toml").tools["teller"]
+    table = load_config(workspace=tmp_path, env=env, user_file=tmp_path / "c.toml").tools["teller"]
 
     async def twice() -> list[Any]:
         command = Command(table, model="", effort="", env=env)

@@ -196,7 +196,7 @@ def test_the_wheel_holds_all_of_it_and_needs_nothing_from_the_repository(tmp_pat
     for words, wanted in (
         (["demo", "--fast", "--json"], '"VERDICT"'),
         (["skill", "path"], str(tmp_path / "site/rebut/shipped/plugin")),
-        (["completion", "fish"], "--command rebut"),
+        (["config", "completion", "fish"], "--command rebut"),
         (["new", "protocol", "fresh"], "test_fresh.py"),
     ):
         done = subprocess.run([sys.executable, "-c", run, *words], capture_output=True, text=True, cwd=tmp_path)

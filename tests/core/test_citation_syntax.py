@@ -7,11 +7,11 @@ import re
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rebut.core.citation_syntax import Citation, FoundCitation, Place, find, understand
+from rebut.core.citation_syntax import Citation, FoundCitation, Place, find_citations, understand
 
 
 def places(text: str) -> list[str]:
-    return [found.citation.place for found in find(text)]
+    return [found.citation.place for found in find_citations(text)]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_only_looks_like_a_place_is_not_found(text: str) -> None:
 )
 def test_a_quote_is_taken_only_when_it_clearly_belongs_to_the_place(text: str, quote: str) -> None:
     # C11
-    assert find(text)[0].citation.quote == quote
+    assert find_citations(text)[0].citation.quote == quote
 
 
 def test_each_place_carries_its_line_and_whether_it_is_yet_to_be_made() -> None:
@@ -146,7 +146,7 @@ def test_each_place_carries_its_line_and_whether_it_is_yet_to_be_made() -> None:
     text = (
         "One\r\n\r\nsrc/a.py:3 here\n```\nsrc/no.py:1\n```\n[b](docs/b.md)\nCreate `src/new.py`. Look at src/old.py.\n"
     )
-    found = find(text)
+    found = find_citations(text)
     assert [(f.line, f.citation.place) for f in found] == [
         (3, "src/a.py:3"),
         (7, "docs/b.md"),
@@ -241,7 +241,7 @@ MARKUP = st.lists(
 def test_no_text_makes_the_finder_fail_and_what_it_finds_stands_there(text: str) -> None:
     # C11
     total = text.count("\n") + 1
-    for found in find(text):
+    for found in find_citations(text):
         assert 1 <= found.line <= total
         assert found.citation.parsed.kind in ("file", "commit", "url", "other")
         path = found.citation.parsed.path
@@ -289,7 +289,7 @@ LONG = [
 def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
     # C11: on so long a line a pattern that backtracks would not end within the life of the test run
     size = 100_000 if "a.py" in piece else 250_000  # the first are citations, all of them
-    found = find("src/a.py:3 " + piece * (size // len(piece)) + "\nsrc/b.py:4")
+    found = find_citations("src/a.py:3 " + piece * (size // len(piece)) + "\nsrc/b.py:4")
     assert (found[0].citation.place, found[0].line) == ("src/a.py:3", 1)
     assert piece.startswith("```") or found[-1] == FoundCitation(2, Citation("src/b.py:4"))
 
@@ -297,4 +297,4 @@ def test_work_grows_with_the_text_and_no_faster(piece: str) -> None:
 def test_a_megabyte_of_prose_is_read_through() -> None:
     # C11
     line = "The cache (see `src/cache.py:88`) is not `thread safe`, and/or TCP/IP at 12:30 on host:8080, e.g. v1.2.3.\n"
-    assert len(find(line * 10_000)) == 10_000
+    assert len(find_citations(line * 10_000)) == 10_000

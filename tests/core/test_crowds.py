@@ -12,7 +12,7 @@ import pytest
 from bench.secrets import form_cases, rule_cases
 from rebut.core.crowds import BLOCK, LONG, MOST, SPARE, Crowds
 from rebut.core.redaction import PLACEHOLDER, Redactor
-from rebut.core.searched_text import SearchedText
+from rebut.core.searched_text import GatesByWord, SearchedText
 
 KEY = b"k" * 32
 DENSE = [
@@ -143,7 +143,17 @@ def test_in_a_long_text_without_a_repeated_word_the_same_secrets_are_found() -> 
         for case in cases:
             words = ["".join(pick.choices("bdfgjlmruvz", k=7)) if is_new else "furlong" for _ in range(100)]
             lines.append(f"{' '.join(words)}\n\n{case}\n\n")
-        searched = SearchedText("".join(lines))
+        searched = SearchedText("".join(lines), GatesByWord(()))
         assert searched.repeats is not is_new and len(searched.text) > 800 * len(cases)
         found.append(Redactor(KEY).taken_out(searched.text))
     assert found[0] == found[1] and len(found[0]) > len(cases) * 0.9
+
+
+def test_a_text_whose_words_were_all_seen_before_loses_the_same_secrets() -> None:  # C8
+    cases = [case.text for case in (*rule_cases(2, each=1), *form_cases(2, each=1))]
+    first = [Redactor(KEY).redact(text) for text in cases]
+    assert [Redactor(KEY).redact(text) for text in cases] == first
+    # Each word alone, so that none is known from a text in which it was beside a secret.
+    for word in {word for text in cases for word in text.split()}:
+        Redactor(KEY).redact(f"{word} {'x' * 80}")
+    assert [Redactor(KEY).redact(text) for text in cases] == first

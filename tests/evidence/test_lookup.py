@@ -13,7 +13,7 @@ from repositories import commit, git, new, redact, small
 
 from rebut.core.citation_syntax import Citation
 from rebut.evidence import lookup
-from rebut.evidence.lookup import Mark, check, check_text
+from rebut.evidence.lookup import Mark, check_text, look_up_citation
 from rebut.workspace.snapshot import Snapshot, take
 from rebut.workspace.tree import LiveView, Missing, Read, Text, View, Workspace
 
@@ -63,7 +63,7 @@ def marks(repo: Path, *cited: tuple[str, str], artifact: str | None = None) -> l
         taken = await take(repo, keep, redact)
         results = []
         for view in (View(taken, keep, redact), LiveView(repo, redact)):
-            results.append([await check(Citation.of(*c), view, artifact=artifact) for c in cited])
+            results.append([await look_up_citation(Citation.of(*c), view, artifact=artifact) for c in cited])
             await view.close()
         assert results[0] == results[1]  # a clean workspace and its snapshot say the same
         return results[0]
@@ -197,7 +197,7 @@ def test_a_commit_is_located_and_its_words_are_found(repo: Path) -> None:
 def test_outside_git_a_commit_is_uncheckable(tmp_path: Path) -> None:
     # C11
     view = LiveView(tmp_path, redact)
-    assert asyncio.run(check(Citation.of("commit abc1234"), view)).mark == "uncheckable"
+    assert asyncio.run(look_up_citation(Citation.of("commit abc1234"), view)).mark == "uncheckable"
 
 
 def test_in_a_shallow_clone_an_unknown_commit_is_uncheckable(repo: Path, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_in_a_shallow_clone_an_unknown_commit_is_uncheckable(repo: Path, tmp_pat
     async def run(folder: Path) -> str:
         view = LiveView(folder, redact)
         try:
-            return (await check(Citation.of(f"commit {first}"), view)).mark
+            return (await look_up_citation(Citation.of(f"commit {first}"), view)).mark
         finally:
             await view.close()
 
@@ -298,7 +298,7 @@ def test_either_side_of_a_diff_counts(repo: Path, tmp_path: Path) -> None:
             ("conf.py:2", ""),
             ("src/cache.py:1", "import nothing"),
         ]
-        results = [await check(Citation.of(*c), new, other=old) for c in cited]
+        results = [await look_up_citation(Citation.of(*c), new, other=old) for c in cited]
         await new.close()
         await old.close()
         return results
@@ -313,8 +313,8 @@ def test_files_that_were_not_kept_are_uncheckable(tmp_path: Path) -> None:
     # C11
     snapshot = Snapshot("files", str(tmp_path), skipped={"big.py": "larger than 1 MB", "build": "ignored by git"})
     view = View(snapshot, tmp_path, redact)
-    big = asyncio.run(check(Citation.of("big.py:3", "whatever"), view))
-    built = asyncio.run(check(Citation.of("build/out.js:1"), view))
+    big = asyncio.run(look_up_citation(Citation.of("big.py:3", "whatever"), view))
+    built = asyncio.run(look_up_citation(Citation.of("build/out.js:1"), view))
     assert (big.mark, big.note) == ("uncheckable", "larger than 1 MB")
     assert (built.mark, built.note) == ("uncheckable", "ignored by git")
 
@@ -371,7 +371,9 @@ def test_any_run_of_lines_is_found_where_it_stands(words: list[str], data: st.Da
     first = data.draw(st.integers(0, len(words) - 1))
     last = data.draw(st.integers(first, len(words) - 1))
     quote = "\n".join(words[first : last + 1])
-    result = asyncio.run(check(Citation.of(f"a.py:{first + 1}-{last + 1}", quote), Lines("\n".join([*words, "end"]))))
+    result = asyncio.run(
+        look_up_citation(Citation.of(f"a.py:{first + 1}-{last + 1}", quote), Lines("\n".join([*words, "end"])))
+    )
     if len("".join(quote.split())) >= 3:
         assert result.mark == "found"
     else:
@@ -383,7 +385,7 @@ def test_any_run_of_lines_is_found_where_it_stands(words: list[str], data: st.Da
 def test_no_citation_makes_the_check_fail(place: str, quote: str, text: str) -> None:
     # C11
     for cited in (place, "a.py:1", "§ " + place):
-        result = asyncio.run(check(Citation.of(cited, quote), Lines(text), artifact=text))
+        result = asyncio.run(look_up_citation(Citation.of(cited, quote), Lines(text), artifact=text))
         assert result.place == cited.strip()
 
 
@@ -407,7 +409,7 @@ def test_a_path_is_read_from_where_the_debate_was_started_when_several_end_like_
         taken = await take(repo / "two", tmp_path / "keep", str)
         view = View(Snapshot.from_json(taken.to_json()), tmp_path / "keep", str)
         try:
-            return (await check(Citation.of("src/a.py:1", "here = 'two'"), view)).mark
+            return (await look_up_citation(Citation.of("src/a.py:1", "here = 'two'"), view)).mark
         finally:
             await view.close()
 
@@ -426,5 +428,5 @@ def test_a_large_file_is_searched_as_any_other(tmp_path: Path) -> None:
 def test_a_section_that_is_a_long_run_of_digits_is_looked_up_at_once() -> None:
     # C11: a pattern that tried every way to divide the digits would not end before the test is stopped
     digits = "1" * 5_000
-    result = asyncio.run(check(Citation.of(f"§ {digits}", "x"), Lines("text"), artifact=f"# {digits}!\n"))
+    result = asyncio.run(look_up_citation(Citation.of(f"§ {digits}", "x"), Lines("text"), artifact=f"# {digits}!\n"))
     assert result.mark in ("located", "absent", "found", "uncheckable")

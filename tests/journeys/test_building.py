@@ -209,13 +209,13 @@ def test_a_right_table_is_told_with_what_it_does_and_lacks(tmp_path: Path) -> No
         '[tools.mine]\nargs = ["ask"]\noutput = { text = { take = "answer" } }\n'
         '[providers.there]\nwire = "openai"\nbase_url = "https://models.example.org/v1"\napi_key_env = "THERE_KEY"\n'
     )
-    done = piped("providers", "check", str(tmp_path / "t.toml"))
+    done = piped("models", "check", str(tmp_path / "t.toml"))
     assert done.returncode == 0
     for said in ("tools.mine   ok", "runs: mine ask", "there is no mine on PATH", "no with_model", "no probe"):
         assert said in done.stdout
     assert "uses the openai wire at https://models.example.org/v1 with the key from THERE_KEY" in done.stdout
     assert "THERE_KEY is not set here" in done.stdout
-    shown = json.loads(piped("providers", "check", str(tmp_path / "t.toml"), "--json").stdout)
+    shown = json.loads(piped("models", "check", str(tmp_path / "t.toml"), "--json").stdout)
     assert [row["table"] for row in shown["tables"]] == ["tools.mine", "providers.there"]
 
 
@@ -231,12 +231,12 @@ def test_a_right_table_is_told_with_what_it_does_and_lacks(tmp_path: Path) -> No
 )
 def test_a_wrong_table_is_an_error_that_names_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:  # C17
     (tmp_path / "t.toml").write_text(text)
-    done = piped("providers", "check", str(tmp_path / "t.toml"))
+    done = piped("models", "check", str(tmp_path / "t.toml"))
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
 
 
 def test_without_a_file_the_users_own_config_is_checked(tmp_path: Path) -> None:
-    assert piped("providers", "list", "t.toml").returncode == 2
+    assert piped("models", "list", "t.toml").returncode == 2
     (tmp_path / "config.toml").write_text("[limits]\nrounds = 2\n")
-    done = piped("providers", "check", env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
+    done = piped("models", "check", env={"REBUT_CONFIG": str(tmp_path / "config.toml")})
     assert done.returncode == 0 and "has no tool or provider table" in done.stdout

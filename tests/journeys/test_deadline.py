@@ -145,7 +145,7 @@ def test_the_last_word_leaves_no_tool_behind_that_was_only_asked_its_version(
 
     async def main() -> int | None:
         there, tool = asyncio.Event(), [f"{tmp_path}/bin/claude"]
-        work = process.run(tool, cwd=tmp_path, env=env, seconds=GENEROUS, on_spawn=lambda pid: there.set())
+        work = process.run_program(tool, cwd=tmp_path, env=env, seconds=GENEROUS, on_spawn=lambda pid: there.set())
         asked = asyncio.ensure_future(work)
         await there.wait()
         CommandRun(as_json=True, quiet=True, deadline=9).print_so_far()  # as the alarm does, when the loop is too busy

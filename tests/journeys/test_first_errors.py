@@ -11,6 +11,7 @@ import pytest
 from console import piped
 from fake_tool import fails, install
 
+from rebut.cli.app import enter
 from tests.loopback import Loopback
 
 DUEL = ("duel", "Redis?", "--proposer", "openai:gpt-5", "--challenger", "openai:gpt-5-mini", "--rounds", "1")
@@ -32,7 +33,7 @@ def keyed(server: Loopback) -> dict[str, str]:
 def test_without_a_key_the_variable_is_named(tmp_path: Path) -> None:
     why, helps = error_of(*DUEL, env={}, cwd=tmp_path, code=2)
     assert why == "openai needs a key: OPENAI_API_KEY is not set"
-    assert "`export OPENAI_API_KEY=KEY`" in helps and "`rebut providers`" in helps
+    assert "`export OPENAI_API_KEY=KEY`" in helps and "`rebut models`" in helps
 
 
 def test_without_any_model_every_way_to_get_one_is_named(tmp_path: Path) -> None:
@@ -40,7 +41,7 @@ def test_without_any_model_every_way_to_get_one_is_named(tmp_path: Path) -> None
     assert done.returncode == 2
     [why, helps] = done.stderr.splitlines()[-2:]
     assert why.startswith("rebut: `rebut ask` needs two models")
-    for way in ("OPENAI_API_KEY", "claude", "Ollama", "`rebut models get qwen2.5-coder-1.5b`", "`rebut providers`"):
+    for way in ("OPENAI_API_KEY", "claude", "Ollama", "`rebut models get qwen2.5-coder-1.5b`", "`rebut models`"):
         assert way in helps
 
 
@@ -90,6 +91,24 @@ def test_one_model_alone_is_named_with_what_is_missing(tmp_path: Path, words: st
     assert "--with openai:gpt-5,SPEC" in done.stderr and "Set OPENAI_API_KEY" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        ("ask Redis? --proposer human", "--challenger SPEC"),
+        ("ask Redis? --challenger human", "--proposer SPEC"),
+        ("plan a.md --critic human", "--judge SPEC"),
+        ("plan a.md --judge human", "--critic SPEC"),
+    ],
+)
+def test_one_seat_alone_is_named_with_the_other(
+    workspace: Path, capsys: pytest.CaptureFixture[str], words: str, missing: str
+) -> None:
+    (workspace / "a.md").write_text("# Plan\n\nUse Redis.\n")
+    assert enter(words.split()) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "needs two models, and has one: human" in said and f"Name another one, too: {missing}." in said
+
+
 def test_analysers_alone_are_offered_the_rules_as_a_judge(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     (tmp_path / "a.py").write_text("x = 1\n")
@@ -125,7 +144,7 @@ def test_a_server_here_without_the_model_is_told_to_load_it(tmp_path: Path) -> N
     [
         (401, "Please run /login", "Run `claude`"),
         (404, "It may not exist", "`rebut doctor claude:MODEL`"),
-        (402, "Credit balance is too low", "`rebut providers`"),
+        (402, "Credit balance is too low", "`rebut models`"),
     ],
 )
 def test_a_tool_that_is_refused_names_the_command(tmp_path: Path, status: int, message: str, fixes: str) -> None:

@@ -14,11 +14,10 @@ from typing import Any
 
 import crosses
 import duels
-import panels
 import pytest
 import voices
-from test_ask import said
-from test_quick import DIFF, REVIEW, company
+from test_ask import chosen, said
+from test_verbs import DIFF, REVIEW, company
 
 import rebut
 from rebut.record import sessions
@@ -102,19 +101,21 @@ def setting(record: Record) -> list[Any]:
 PLAN = {"r1/critique@critic": crosses.proposal(), "r1/judgement@judge": crosses.judgement()}
 
 
+FOLLOW_UPS = {"proposer": "D1", "challenger": "D3"}
+
+
 @pytest.mark.parametrize("pace", ["", "quick", "deep"])
 def test_a_question_has_the_models_limits_and_rounds_of_the_command(tmp_path: Path, workspace: Path, pace: str) -> None:
     # C13
-    experts = panels.seats(tmp_path / "p", panels.consensus())
-    two = company(tmp_path / "s", said(same=False), 3)
-    who = ",".join([experts["lead"], *experts["challenger"]]) if pace == "deep" else two
+    later = {f"r2/follow-up@{seat}": duels.follow_up(2, {id: "resolved"}) for seat, id in FOLLOW_UPS.items()}
+    answers = said(same=False) | later | {"verdict.other-order@judge": chosen(1)}
+    who = company(tmp_path / "s", answers, 3)
     done = voices.cli("ask", "Redis?", "--with", who, "--json", *([f"--{pace}"] if pace else []), cwd=workspace)
     of_command, told = setting(newest()), json.loads(done.stdout)
     outcome = rebut.ask("Redis?", models=who.split(","), quick=pace == "quick", deep=pace == "deep")
     assert setting(newest()) == of_command and newest().opened.id == outcome.session != told["session"]
     assert (outcome.heading, outcome.decision) == (told["heading"], told["decision"])
-    if pace != "deep":
-        assert outcome.answers is not None and outcome.verdict.winner
+    assert outcome.answers is not None and outcome.verdict.winner == "answer 2"
 
 
 def test_a_change_and_a_plan_are_reviewed_as_by_the_command(tmp_path: Path, shop: Path) -> None:

@@ -242,12 +242,41 @@ def test_a_word_for_nothing_costs_the_field_and_not_the_finding(shop: Path, same
     assert done.returncode == 0 and "1 problem to fix (1 P1)" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_review_by_analysers_counts_only_the_files_that_one_of_them_reads(shop: Path) -> None:
+def test_a_file_that_no_analyser_is_for_is_a_file_that_was_not_read(shop: Path) -> None:
     (shop / "more.py").write_text("x = 1\n")
     (shop / "notes.md").write_text("# Notes\n")
     git(shop, "add", "more.py", "notes.md")
     done = voices.cli("review", "--staged", "--with", "lint,rules", "-q", cwd=shop)
-    assert done.returncode == 0, done.stderr
-    assert "No problems found in 1 of 2 files · lint" in done.stdout
-    assert "no analyser reads 1 file of this change: notes.md" in done.stdout
+    assert done.returncode == 3 and done.stdout.startswith("  Not decided: 1 of 2 files not read."), done.stdout
+    assert "not read: notes.md: no analyser is for such a file" in done.stdout and "unread_ok" in done.stdout
+    assert voices.cli("gate", cwd=shop).returncode == 3, "a gate passes only if everything was read or accepted"
+    done = voices.cli("cross", "--staged", "--critic", "lint", "--judge", "rules", cwd=shop)
+    assert done.returncode == 3 and "nothing is left to do" not in done.stdout, done.stdout
+    assert "- not read: notes.md: no analyser is for such a file" in done.stdout
+
+
+def test_files_that_the_base_commit_permits_to_leave_unread_are_accepted_and_told(shop: Path) -> None:  # C17
+    (shop / "rebut.toml").write_text('[gate]\nunread_ok = ["*.md", "*.bin"]\n')
+    git(shop, "stash", "-q")
+    git(shop, "add", "rebut.toml")
+    git(shop, "commit", "-q", "-m", "policy")
+    (shop / "notes.md").write_text("# Notes\n")
+    git(shop, "add", "notes.md")
+    words = ("review", "--staged", "--with", "lint,rules", "-q")
+    done = voices.cli(*words, cwd=shop)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Nothing to review: [gate] unread_ok accepts that 1 file of the change is not" in done.stdout
+    (shop / "more.py").write_text("x = 1\n")
+    git(shop, "add", "more.py")
+    done = voices.cli(*words, "--fail-on", "P1", cwd=shop)
+    assert done.returncode == 0 and "No problems found in 1 of 2 files · lint" in done.stdout, done.stdout
     assert "(no problems found in 1 of 2 files)" in voices.cli("list", cwd=shop).stdout
+    git(shop, "rm", "-q", "-f", "more.py", "notes.md")
+    (shop / "a.bin").write_bytes(b"\0\1\2")
+    git(shop, "add", "a.bin")
+    done = voices.cli(*words, cwd=shop)
+    assert done.returncode == 0 and "there is nothing to review: [gate] unread_ok" in done.stderr, done.stderr
+    (shop / "b.dat").write_bytes(b"\0\1\2")
+    git(shop, "add", "b.dat")
+    done = voices.cli(*words, cwd=shop)
+    assert done.returncode == 3 and "nothing was reviewed: 2 files of the change were not read" in done.stderr

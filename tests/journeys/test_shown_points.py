@@ -14,11 +14,14 @@ from typing import Any
 
 import crosses
 import duels
+import panels
 import pytest
+import revisions
 from console import REBUT, piped
 from repositories import commit, new
 
 import rebut
+from rebut.core.errors import UsageError
 from rebut.domain.outcome import Outcome
 from rebut.proof import sandbox
 from rebut.record import sessions
@@ -35,7 +38,7 @@ PATCH = (
 
 @pytest.fixture(autouse=True)
 def sandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
-    if isinstance(found := asyncio.run(sandbox.find(os.environ)), str):
+    if isinstance(found := asyncio.run(sandbox.find_sandbox(os.environ)), str):
         pytest.skip(f"left out: {found}")
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)  # the project's environment, with pytest in it
 
@@ -291,8 +294,189 @@ def test_a_verdict_against_what_is_shown_says_what_is_wrong_with_the_check(repo:
 
 
 def test_a_protocol_without_checks_refuses_the_flag(repo: Path) -> None:
-    done = piped("revise", "plan", "Which cart?", "--run-checks", cwd=repo)
-    assert done.returncode == 2 and "revise has no checks to run" in done.stderr
+    example = Path(__file__).parents[2] / "docs/examples/premortem.py"
+    with pytest.raises(UsageError, match="premortem has no checks to run"):
+        rebut.run(str(example), "Which cart?", workspace=repo, run_checks=True)
+
+
+def kinds(outcome: Outcome) -> list[str]:
+    return [doubt.kind for doubt in outcome.doubts]
+
+
+# a question
+
+
+RIGHT = PRINTS | {"prints": "2"}
+"""What the changed code does."""
+DECIDES = "C1 and D1 decide it."
+
+
+def question(repo: Path, answers: dict[str, Any], **named: Any) -> Outcome:
+    """Answer 1 keeps the code, answer 2 mends it; D1 is about answer 2, and D2 with its check about answer 1."""
+    claim = {"text": "It adds all prices.", "evidence": [ONE], "check": PRINTS | {"prints": "3"}}
+    keep = duels.opening(position="Keep it.", claims=[claim])
+    mend = duels.opening(position="Mend it.", claims=[{"text": "It leaves one out.", "evidence": [ONE]}])
+    mine = duels.flaw("It costs a release.", evidence=[ONE], about="C2")
+    theirs = duels.flaw("The first price is left out.", evidence=[ONE], about="C1", check=RIGHT)
+    rebuts = {"move": "rebut", "evidence": [ONE], "argument": "It is meant so."}
+    said = {
+        "answer@proposer": keep,
+        "answer@challenger": mend,
+        "comparison@judge": {"first": "keep", "second": "mend", "reason": "they differ", "same": False},
+        "r1/challenge@proposer": duels.challenge(flaws=[mine], unsupported=[]),
+        "r1/challenge@challenger": duels.challenge(flaws=[theirs], unsupported=[]),
+        "r1/defense@proposer": {"responses": [rebuts | {"id": "D2"}], "position": "Keep it.", "claims": []},
+        "r1/defense@challenger": {"responses": [rebuts | {"id": "D1", "check": RIGHT}], "position": "Mend it."},
+    } | answers
+    seats = {role: duels.script(repo.parent / f"{role}.json", said, model=role) for role in SEATS}
+    return rebut.run("ask", "Is total() right?", workspace=repo, run_checks=True, **{**seats, **named})
+
+
+def preferred(number: int, **more: Any) -> dict[str, Any]:
+    return {"better": f"answer {number}", "answer": "Do so.", "reasoning": DECIDES, "unresolved": []} | more
+
+
+def test_claims_points_and_answers_of_a_question_may_have_checks(repo: Path) -> None:
+    outcome = question(repo, {"verdict@judge": preferred(2)})
+    ledger, asked = outcome.ledger, prompts(outcome)
+    assert [c.check.mark for c in ledger.claims if c.check] == ["refuted"]
+    assert [(p.id, p.check.mark) for p in ledger.points if p.check] == [("D2", "shown")]
+    assert [(m.point, m.check.mark) for m in ledger.moves if m.check] == [("D1", "shown")]
+    for key in ("r1/challenge@challenger", "comparison@judge", "verdict@judge"):
+        assert "[refuted: it prints something else" in asked[key], key
+    for key in ("r1/defense@proposer", "verdict@judge"):
+        assert "[shown: it prints as it should" in asked[key] and "print(total([1, 2]))" in asked[key], key
+    assert (outcome.heading, outcome.exit_code, kinds(outcome)) == ("VERDICT", 0, [])
+
+
+@pytest.mark.parametrize("orders", [False, True])
+def test_an_answer_is_not_preferred_against_what_is_shown_without_a_word_on_the_check(repo: Path, orders: bool) -> None:
+    other = {"verdict.other-order@judge": preferred(2)}  # the same answer, which has the other number there
+    outcome = question(repo, {"verdict@judge": preferred(1)} | other, both_orders=orders)
+    assert (kinds(outcome), outcome.exit_code) == (["check ignored"], 3)
+    assert "A CHECK WAS IGNORED" in outcome.heading and "goes against D2" in outcome.doubts[0].said
+    sent_back = [one for one in record_of(outcome).lines if isinstance(one.event, Asked) and "verdict" in one.event.key]
+    assert len(sent_back) == 2 * (1 + orders), "each judge is asked once more"
+    assert "the check of D2 is marked shown" in str(sent_back[-1].event)
+    fault = "D2: it is about a list of two."
+    said = {"verdict@judge": preferred(1, check_fault=fault)}
+    said |= {"verdict.other-order@judge": preferred(2, check_fault=fault)}
+    told = question(repo, said, both_orders=orders)
+    assert (kinds(told), told.exit_code) == ([], 0) and told.data["decision"]["check_fault"] == fault
+
+
+# a panel
+
+
+def panel(repo: Path, answer: dict[str, Any], **more: Any) -> Outcome:
+    """One challenger shows a point; the lead answers it, and the challenger accepts that."""
+    evidence = [ONE]
+    point = panels.point("The first price is left out.", evidence=evidence, check=RIGHT)
+    reasoning = [{"text": "It adds all prices.", "evidence": evidence, "check": PRINTS | {"prints": "3"}}]
+    response = {"id": "B1", "move": "reject", "reason": "It is meant so.", "evidence": evidence} | answer
+    said = {
+        "opening/personas@judge": panels.personas(1),
+        "opening/position@lead": panels.opening(reasoning=reasoning),
+        "r1/challenge@challenger.1": panels.objects("x", points=[point]),
+        "r2/confront@lead": panels.confront({}, "Use Redis for sessions.", responses=[response]),
+        "r2/rebuttal@challenger.1": panels.rebut({"B1": "accept"}),
+    } | more
+    seats = panels.seats(repo.parent / "panel", said, ["gemini"])
+    return rebut.run("panel", "Is total() right?", workspace=repo, place="-", run_checks=True, **seats)
+
+
+def test_a_panel_does_not_end_in_consensus_over_a_check_that_was_ignored(repo: Path) -> None:
+    outcome = panel(repo, {"check": RIGHT | {"prints": "3"}})
+    ledger, asked = outcome.ledger, prompts(outcome)
+    assert [c.check.mark for c in ledger.claims if c.check] == ["refuted"]
+    assert [p.check.mark for p in ledger.points if p.check] == ["shown"]
+    assert [m.check.mark for m in ledger.moves if m.check] == ["refuted"]
+    assert "[refuted: it prints something else" in asked["r1/challenge@challenger.1"]
+    assert "[shown: it prints as it should" in asked["r2/confront@lead"]
+    assert "say under `check_fault` what is wrong" in asked["r2/confront@lead"]
+    assert "[refuted: it prints something else" in asked["r2/rebuttal@challenger.1"]
+    assert (outcome.kind, kinds(outcome), outcome.exit_code) == ("consensus", ["check ignored"], 3)
+    assert outcome.heading == "CONSENSUS, A CHECK WAS IGNORED" and "the lead rejects B1" in outcome.doubts[0].said
+
+
+def test_a_lead_that_says_what_is_wrong_with_a_check_or_gives_in_may_reach_consensus(repo: Path) -> None:
+    told = panel(repo, {"check_fault": "It is about a list of two."})
+    assert (told.heading, kinds(told)) == ("CONSENSUS", [])
+    assert "(On its check: It is about a list of two.)" in next(m.reason for m in told.ledger.moves if m.by == "lead")
+    accepts = {"r2/confront@lead": panels.confront({"B1": "accept"})}
+    assert kinds(panel(repo, {}, **accepts)) == []
+
+
+# a revision
+
+
+def revise(repo: Path, **named: Any) -> Outcome:
+    """Each author shows something: the first in its draft, the second in its critique; the first defends itself."""
+    answers: dict[str, Any] = named.pop("answers")
+    statement = {"text": "It adds all prices.", "check": PRINTS | {"prints": "3"}}
+    defended = {"id": "W1", "reason": "It is meant so.", "evidence": [ONE], "check": RIGHT}
+    again = revisions.document("author 1")
+    said = {
+        "r0/draft@author.1": {"document": again, "checked": [statement]},
+        "r0/draft@author.2": {"document": revisions.document("author 2")},
+        "r1/critique@author.1": revisions.critique(),
+        "r1/critique@author.2": revisions.critique(revisions.objection("One price is left out.", check=RIGHT)),
+        "r1/revision@author.1": revisions.revision(again, []) | {"defended": [defended], "checked": [statement]},
+        "r1/revision@author.2": revisions.revision(revisions.document("author 2"), []),
+    } | answers
+    return revisions.run(repo, said, rounds=1, run_checks=True, **named)
+
+
+OVERRULED = revisions.plan([]) | {"overruled": [{"id": "W1", "why": "it costs too much"}]}
+
+
+def test_documents_critiques_and_defenses_of_a_revision_may_have_checks(repo: Path) -> None:
+    outcome = revise(repo, answers={"synthesis@synthesizer": OVERRULED})
+    ledger, asked = outcome.ledger, prompts(outcome)
+    assert next((c.by, c.check.mark) for c in ledger.claims if c.check) == ("author.1", "refuted")
+    assert [(p.id, p.check.mark) for p in ledger.points if p.check] == [("W1", "shown")]
+    assert [(m.point, m.check.mark) for m in ledger.moves if m.check] == [("W1", "shown")]
+    for key, noun in (("r0/draft@author.2", "statement of your"), ("r1/critique@author.1", "weakness or a disagree")):
+        assert f"You may add a `check` to a {noun}" in asked[key]
+    assert "[refuted: it prints something else" in asked["r1/critique@author.2"], "the other's draft"
+    assert "print(total([1, 2]))" in asked["r1/revision@author.1"], "the other's critique"
+    assert "[shown: it prints as it should" in asked["r1/revision@author.1"]
+    synthesis = asked["synthesis@synthesizer"]
+    assert synthesis.count("[shown: it prints as it should") == 2 and "read the code" in synthesis
+    assert "[refuted: it prints something else" in synthesis
+    assert (kinds(outcome), outcome.exit_code) == (["check ignored"], 3)
+    assert "the synthesizer does not follow W1" in outcome.doubts[0].said
+    folder = revisions.phase(repo)
+    critique = (folder / "critique_of_claude_r1.md").read_text()
+    assert "[check shown: it prints as it should" in critique
+    assert "    W1:\n       check (python; its author says that it prints '2') [shown" in critique
+    assert "[check shown: it prints as it should" in (folder / "plan_claude_v2.md").read_text()
+    assert "- W1: python, prints '2': shown: it prints as it should" in (folder / "PLAN.md").read_text()
+
+
+def test_a_synthesizer_that_says_what_is_wrong_with_a_check_may_overrule_it(repo: Path) -> None:
+    fault = OVERRULED | {"check_fault": "W1: it is about a list of two."}
+    outcome = revise(repo, answers={"synthesis@synthesizer": fault})
+    assert (kinds(outcome), outcome.exit_code) == ([], 0)
+    assert "The synthesizer on the checks: W1: it is about" in (revisions.phase(repo) / "PLAN.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "doubted"),
+    [
+        ({}, True),
+        ({"check_fault": "W1: it is about a list of two."}, False),
+        ({"disagreement": [{"point": "W1: the total", "tie_break": "its check shows it"}]}, False),
+    ],
+)
+def test_a_verdict_on_two_reviews_does_not_pass_over_a_check(repo: Path, changes: Any, doubted: bool) -> None:
+    tied = {"disagreement": [{"point": "W1: the total", "tie_break": "the second is right"}]}
+    findings = [{"text": "It is odd.", "severity": "low", "held_by": "both", "evidence": [ONE]}]
+    form = revisions.verdict(findings=findings) | tied | changes
+    outcome = revise(repo, answers={"synthesis@synthesizer": form}, stage="review")
+    assert ("check ignored" in kinds(outcome)) == doubted
+    assert "You may add" in prompts(outcome)["r0/draft@author.1"] and outcome.ledger.points[0].check is not None
+    assert "the old and one of the new version" in prompts(outcome)["r0/draft@author.1"]
 
 
 # afterwards
@@ -328,6 +512,20 @@ def test_checks_run_again_become_test_files_and_are_in_every_export(repo: Path, 
     assert "it fails on the new version and passes on the old one" in html
     shown = piped("show", id, "--all", cwd=repo)
     assert shown.returncode == 0 and "check shown, passes on the final version" in " ".join(shown.stdout.split())
+
+
+def test_run_again_here_a_check_that_prints_something_passes_only_if_it_prints_that(repo: Path) -> None:
+    answers = {"r1/critique@critic": crosses.critique(raised(check=RIGHT | {"prints": "2"}))}
+    outcome = review(repo, said("B") | answers)
+    assert outcome.ledger.points[0].check.mark == "shown"
+    same = piped("rerun", outcome.session, "--here", cwd=repo)
+    assert (same.returncode, same.stdout.split(maxsplit=2)[2].strip()) == (0, "passes: it prints '2'")
+    (repo / "shop/cart.py").write_text(CART)
+    other = piped("rerun", outcome.session, "--here", "--json", cwd=repo)
+    now = json.loads(other.stdout)["checks"][0]["now"]
+    assert (other.returncode, now["mark"], now["note"]) == (1, "fails", "it prints '3', not '2'")
+    (repo / "shop/cart.py").write_text("total = None\n")
+    assert piped("rerun", outcome.session, "--here", cwd=repo).returncode == 1
 
 
 def test_a_text_is_checked_by_running_its_blocks_only_if_that_command_says_so(repo: Path, own_home: Path) -> None:

@@ -52,4 +52,4 @@ def test_a_tool_is_added_in_the_steps_of_its_page(reader: Reader) -> None:
         else:
             assert block.kind == "toml"
             (reader.folder / f"{n}.toml").write_text(block.text)
-            assert "   ok\n" in reader.types(f"rebut providers check {n}.toml"), block.text
+            assert "   ok\n" in reader.types(f"rebut models check {n}.toml"), block.text

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from console import at_a_terminal, piped
 
+from rebut.core.installation import with_extra
+
 FILES = {
     "cursor": (".cursor/mcp.json", "mcpServers"),
     "vscode": (".config/Code/User/mcp.json", "servers"),
@@ -107,4 +109,4 @@ def test_without_the_sdk_the_message_says_how_to_get_it(workspace: Path) -> None
     # As where the extra is not installed: the package cannot be found.
     code = "import sys; sys.modules['mcp'] = None; sys.argv = ['rebut', 'mcp']; from rebut.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=workspace)
-    assert done.returncode == 2 and "pip install 'rebut[mcp]'" in done.stderr, done.stderr
+    assert done.returncode == 2 and f"Run `{with_extra('mcp')}`." in done.stderr, done.stderr

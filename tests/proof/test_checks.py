@@ -48,7 +48,7 @@ def ran(
     old: Mapping[str, str] | None = OLD,
     **more: object,
 ) -> list[CodeCheck]:
-    found = asyncio.run(sandbox.find(os.environ))
+    found = asyncio.run(sandbox.find_sandbox(os.environ))
     if isinstance(found, str):
         pytest.skip(f"left out: {found}")
 
@@ -267,12 +267,12 @@ def test_a_check_that_never_ends_is_broken_and_says_so(tmp_path: Path) -> None:
 
     from rebut.proof import runners
 
-    found = asyncio.run(sandbox.find(os.environ))
+    found = asyncio.run(sandbox.find_sandbox(os.environ))
     if isinstance(found, str):
         pytest.skip(f"left out: {found}")
 
     async def run() -> CodeCheck:
-        table = {name: replace(one, seconds=2) for name, one in runners.load().items()}
+        table = {name: replace(one, seconds=2) for name, one in runners.load_runners().items()}
         runner = CheckRunner(tmp_path, os.environ, tables=table)
         try:
             return await runner.run(CodeCheck("python", "while True: pass"), CheckedSides(None))
@@ -308,7 +308,7 @@ def test_a_copy_has_only_what_may_be_sent_and_secrets_are_replaced(tmp_path: Pat
             await runner.close()
             await view.close()
 
-    if isinstance(found := asyncio.run(sandbox.find(os.environ)), str):
+    if isinstance(found := asyncio.run(sandbox.find_sandbox(os.environ)), str):
         pytest.skip(f"left out: {found}")
     got = asyncio.run(run())
     assert "/w/shop/cart.py" in got.output and "[secret:x:1]" in got.output

@@ -19,7 +19,7 @@ SECRET = "the-word-that-must-not-be-seen"
 
 
 def box() -> Sandbox:
-    found = asyncio.run(sandbox.find(os.environ))
+    found = asyncio.run(sandbox.find_sandbox(os.environ))
     if isinstance(found, str):
         pytest.skip(f"left out: {found}")
     return found
@@ -214,7 +214,7 @@ def test_a_sandbox_ends_with_the_process_that_started_it(copy: Path) -> None:
     code = (
         "import asyncio, os, sys; from pathlib import Path; from rebut.proof import sandbox\n"
         "async def main():\n"
-        "    found = await sandbox.find(os.environ)\n"
+        "    found = await sandbox.find_sandbox(os.environ)\n"
         f"    await found.run(['sh', '-c', 'setsid {name}'], Path(sys.argv[1]))\n"
         "asyncio.run(main())\n"
     )
@@ -245,14 +245,14 @@ def running(command: str) -> bool:
 
 
 def test_it_says_what_is_missing(tmp_path: Path) -> None:
-    said = asyncio.run(sandbox.find({"PATH": str(tmp_path)}))
+    said = asyncio.run(sandbox.find_sandbox({"PATH": str(tmp_path)}))
     assert isinstance(said, str) and "bubblewrap (`bwrap`) is not installed" in said
     for name, text in {
         "bwrap": "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n"
     }.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
-    said = asyncio.run(sandbox.find({"PATH": str(tmp_path)}))
+    said = asyncio.run(sandbox.find_sandbox({"PATH": str(tmp_path)}))
     assert isinstance(said, str) and "prlimit" in said
-    said = asyncio.run(sandbox.find({"PATH": f"{tmp_path}:/usr/bin:/bin"}))
+    said = asyncio.run(sandbox.find_sandbox({"PATH": f"{tmp_path}:/usr/bin:/bin"}))
     assert isinstance(said, str) and "No permissions to create new namespace" in said

@@ -11,7 +11,7 @@ import pytest
 from rebut.domain import review_result
 from rebut.domain.fixes import lines_of
 from rebut.domain.ledger import Evidence, Ledger, Move, Point, Slip
-from rebut.protocols.cross import ending, findings, reply_checks
+from rebut.protocols.cross import findings, outcome, reply_checks
 from rebut.protocols.cross.forms import CodeCritique, Judgement
 
 
@@ -64,7 +64,7 @@ QUIET = ledger(point(1, line=1))
     ],
 )  # fmt: skip
 def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause: str) -> None:  # J11
-    assert ending.cause(held, n, limit, choice) == cause
+    assert outcome.cause(held, n, limit, choice) == cause
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_ends_a_review(held: Ledger, n: int, limit: int, choice: str, cause
     ],
 )
 def test_what_an_ending_decides(cause: str, compromised: bool, decision: str, converged: bool) -> None:  # J11
-    assert ending.decision(cause, compromised) == (decision, converged)
+    assert outcome.decision(cause, compromised) == (decision, converged)
 
 
 PHRASES = [

@@ -92,7 +92,7 @@ def test_a_judge_that_takes_the_first_side_decides_nothing_when_asked_in_both_or
     debate: Any, workspace: Path
 ) -> None:
     outcome = debate(choosing(first_read), both_orders=True)
-    assert outcome.heading == "NO VERDICT, THE VERDICT CHANGES WITH THE ORDER OF THE SIDES"
+    assert outcome.heading == "NO VERDICT, INCONCLUSIVE BECAUSE THE VERDICT CHANGES WITH THE ORDER OF THE SIDES"
     assert (outcome.exit_code, outcome.conclusive, bool(outcome.verdict)) == (3, False, False)
     [vote] = outcome.votes
     assert (vote.winner, vote.flipped) == ("", "first") and vote.other_order
@@ -159,7 +159,7 @@ def test_three_judges_decide_by_majority_and_the_dissent_is_in_every_output(work
 def test_two_judges_that_differ_decide_nothing(workspace: Path) -> None:
     outcome = ask(choosing(lambda request: "answer 1", "a"), choosing(lambda request: "answer 2", "b"))
     assert outcome.heading == "NO VERDICT, NO MAJORITY OF THE JUDGES" and outcome.exit_code == 3
-    assert [vote.winner for vote in outcome.votes] == ["proposer", "challenger"]
+    assert [vote.winner for vote in outcome.votes] == ["answer 1", "answer 2"]
 
 
 def test_a_judge_that_fails_has_no_vote_and_the_others_may_still_be_a_majority(workspace: Path) -> None:

@@ -20,7 +20,7 @@ from voices import Voice, cli, record
 
 import rebut as door
 from rebut import Aborted, Outcome, Reply
-from rebut.backends.cli_tools.tables import load
+from rebut.backends.cli_tools.tables import load_tools
 from rebut.core.errors import ParticipantFailed
 from rebut.engine.runtime import Connection
 from rebut.record.reachability import FRESH, Reachability
@@ -39,7 +39,7 @@ class Shop:
         self.log = self.root / "log"
         self.log.mkdir()
         self.bin = panel_tool.install(self.root / "bin", *TOOLS)
-        probes = " ".join(flag for tool in load({}).values() for flag in tool.probe)
+        probes = " ".join(flag for tool in load_tools({}).values() for flag in tool.probe)
         self.env = {
             **os.environ,
             "PATH": f"{self.bin}:/usr/bin:/bin",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rebut.domain.ledger import Entry, Ledger, Move, Point
-from rebut.protocols.revise import ending, sections as document
+from rebut.protocols.revise import outcome, sections as document
 
 TITLES = st.text(alphabet="abcdefgh XYZ", min_size=1, max_size=12).map(str.strip).filter(bool)
 BODIES = st.sampled_from(["", "Some words.", "```\n# no heading\n```", "- a list\n- of two", "1. one\n\n> quoted"])
@@ -19,7 +19,7 @@ def written(sections: Parts) -> str:
 
 
 def check(was: str, now: str) -> list[str]:
-    return document.difference(document.headings(was), document.headings(now))
+    return document.changed_headings(document.headings(was), document.headings(now))
 
 
 @given(SECTIONS, st.lists(st.sampled_from(["- W1: it is meant so", "a plain line"]), max_size=3), st.booleans())
@@ -98,7 +98,7 @@ AUTHORS = ["author.1", "author.2"]
 
 
 def reached(round: int, *entries: Entry) -> str:
-    return ending.reached(Ledger("W").add(entries), round, AUTHORS)
+    return outcome.reached(Ledger("W").add(entries), round, AUTHORS)
 
 
 NO_WEAKNESS, COSMETIC = "no weakness in either critique", "only cosmetic disagreements are left"
@@ -129,10 +129,10 @@ def test_weaknesses_and_cosmetic_disagreements(round: int, entries: list[Entry],
 
 def test_what_the_critiques_list_counts_also_where_the_ledger_could_not_place_it() -> None:  # K8 C10
     lost = Ledger("W").add([point(1, same_as="W9"), point(2, same_as="W9")])
-    assert not lost.points and ending.reached(lost, 1, AUTHORS, weaknesses=2) == ""
+    assert not lost.points and outcome.reached(lost, 1, AUTHORS, weaknesses=2) == ""
     small = Ledger("W").add([point(1), point(1, "disagreement", "P3"), point(2, "disagreement", same_as="W9")])
-    assert ending.reached(small, 1, AUTHORS, weaknesses=1) == COSMETIC
-    assert ending.reached(small, 1, AUTHORS, weaknesses=1, weightiest="P1") == ""
+    assert outcome.reached(small, 1, AUTHORS, weaknesses=1) == COSMETIC
+    assert outcome.reached(small, 1, AUTHORS, weaknesses=1, weightiest="P1") == ""
 
 
 def conceded(by: int, *ids: str, round: int = 2, kind: str = "concede") -> list[Entry]:

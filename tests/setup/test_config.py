@@ -33,7 +33,7 @@ class Desk:
             (self.home / "rebut" / "config.toml").write_text(user, encoding="utf-8")
         if repo:
             (self.workspace / "rebut.toml").write_text(repo, encoding="utf-8")
-        return config.load(workspace=self.workspace, env={"XDG_CONFIG_HOME": str(self.home), **(env or {})})
+        return config.load_config(workspace=self.workspace, env={"XDG_CONFIG_HOME": str(self.home), **(env or {})})
 
     def refusal(self, user: str = "", repo: str = "", env: Mapping[str, str] | None = None) -> ConfigError:
         with pytest.raises(ConfigError) as caught:
@@ -207,7 +207,7 @@ def test_another_file_can_be_named_and_must_then_exist(setup: Desk, tmp_path: Pa
         setup.load(env={"REBUT_CONFIG": str(other)})
     other.write_text("[limits]\nrounds = 3")
     assert setup.load("[limits]\nrounds = 4", env={"REBUT_CONFIG": str(other)}).limits["rounds"] == 3
-    given = config.load(workspace=setup.workspace, env={"REBUT_CONFIG": "/nowhere"}, user_file=other)
+    given = config.load_config(workspace=setup.workspace, env={"REBUT_CONFIG": "/nowhere"}, user_file=other)
     assert given.limits["rounds"] == 3
 
 
@@ -374,7 +374,8 @@ def test_the_shipped_providers_are_valid_tables_and_share_no_name_with_a_tool() 
 def test_without_a_config_file_neither_pydantic_nor_the_tables_are_loaded(tmp_path: Path) -> None:  # house rule 5
     program = (
         "import sys; from pathlib import Path; from rebut.setup import config\n"
-        "config.load(workspace=Path(sys.argv[1]), env={'XDG_CONFIG_HOME': sys.argv[1]}).provider('openai').name\n"
+        "config.load_config(workspace=Path(sys.argv[1]), env={'XDG_CONFIG_HOME': sys.argv[1]})"
+        ".provider('openai').name\n"
         "print(sorted(m for m in sys.modules if m in ('pydantic', 'difflib', 'platformdirs') or m.endswith('.tables')))"
     )
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)

@@ -63,7 +63,7 @@ class Here:
 
     @property
     def config(self) -> Config:
-        return configs.load(workspace=self.root, env=self.env)
+        return configs.load_config(workspace=self.root, env=self.env)
 
     def look(self) -> dict[str, FoundModel]:
         return {one.name: one for one in asyncio.run(discover.look(self.config, self.env))}
@@ -258,7 +258,7 @@ def test_a_list_also_binds_what_is_seated_at_a_terminal(here: Here) -> None:  # 
 def test_with_nothing_here_it_says_where_to_look(here: Here) -> None:
     with pytest.raises(UsageError, match="needs a proposer") as caught:
         here.seat()
-    assert "rebut providers" in caught.value.hint
+    assert "rebut models" in caught.value.hint
 
 
 def test_an_old_tool_is_told_of_and_not_seated(here: Here) -> None:  # C2
@@ -284,10 +284,10 @@ def test_providers_lists_all_of_them_and_what_is_here(
     here.write('[tools.mine]\noutput = { form = "text", text = { take = "" } }\n')
     for name, value in here.env.items():
         monkeypatch.setenv(name, value)
-    assert enter(["providers", "--json"]) == 0
+    assert enter(["models", "--json"]) == 0
     shown = {row["provider"]: row for row in json.loads(capsys.readouterr().out)["providers"]}
     assert shown["claude"]["usable"] and not shown["mine"]["here"] and "openai" in shown
-    assert enter(["providers"]) == 0
+    assert enter(["models"]) == 0
     out = capsys.readouterr().out
     assert "claude        999.0.0" in out and "OPENAI_API_KEY is not set" in out
 
@@ -339,7 +339,7 @@ def test_a_login_that_is_read_by_a_guess_is_told_as_probable(
     del here.env["COPILOT_GITHUB_TOKEN"]
     for name, value in here.env.items():
         monkeypatch.setenv(name, value)
-    enter(["providers"])
+    enter(["models"])
     assert "probably logged in" in capsys.readouterr().out
     enter(["doctor", "--offline", "--json", "copilot"])
     assert json.loads(capsys.readouterr().out)["providers"][0]["login"] is None
@@ -408,7 +408,7 @@ def test_two_of_one_model_in_one_role_have_names_of_their_own(here: Here) -> Non
 
 def test_the_list_of_providers_fits_50_columns_and_tears_no_command(here: Here, server: Callable[..., str]) -> None:
     here.file.write_text(here.file.read_text().replace("http://127.0.0.1:9/v1", server("qwen3:8b", "llama3.2"), 1))
-    seen = at_a_terminal("providers", columns=50, env=here.env)
+    seen = at_a_terminal("models", columns=50, env=here.env)
     lines = seen.text.splitlines()
     assert max(map(len, lines)) <= 50 and seen.code == 0
     assert "      → npm install -g @anthropic-ai/claude-code" in lines

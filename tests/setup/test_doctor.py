@@ -213,7 +213,7 @@ def test_two_families_that_answer_give_a_table_and_code_0(
     [missing] = [line for line in out.splitlines() if "not found here: " in line]
     names = missing.partition(": ")[2].split(", ")
     assert {"gemini", "qwen"} <= set(names) and not {"claude", "codex"} & set(names)
-    assert "→ `rebut providers` says how to get each of them." in out
+    assert "→ `rebut models` says how to get each of them." in out
     assert "making 4 small calls" in err, "what it costs is said before"
 
 
@@ -246,7 +246,7 @@ def test_one_that_is_not_logged_in_leaves_one_family_and_code_3(
     assert row["login"] is False and "log in" in row["advice"]
     assert enter(["doctor"]) == 3
     out, err = capsys.readouterr()
-    assert "no family can debate: `rebut providers` lists the providers" in out and "making 2 small calls," in err
+    assert "no family can debate: `rebut models` lists the providers" in out and "making 2 small calls," in err
 
 
 def test_one_that_was_named_is_shown_though_it_is_not_here(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:

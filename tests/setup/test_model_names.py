@@ -12,13 +12,13 @@ from loopback import Loopback
 import rebut
 from rebut.core.files import shipped
 from rebut.core.types import ModelSpec
-from rebut.setup.config import Config, load
+from rebut.setup.config import Config, load_config
 from rebut.setup.discover import GET_ONE
 from rebut.setup.model_names import resolved
 
 
 def config(tmp_path: Path, **env: str) -> Config:
-    return load(workspace=tmp_path, env=env)
+    return load_config(workspace=tmp_path, env=env)
 
 
 @pytest.mark.parametrize(

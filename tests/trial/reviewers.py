@@ -16,7 +16,7 @@ import panels
 from dialects import question, schema_name
 from loopback import Loopback
 
-from rebut.trial.kinds import KINDS
+from rebut.trial.defect_kinds import KINDS
 from rebut.trial.pairs import CLEAN, DEFECT, DefectPair, bundled
 
 Raised = tuple[int, str, str]

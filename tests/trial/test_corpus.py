@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import reviewers
 
-from rebut.trial.kinds import KINDS, kind_of
+from rebut.trial.defect_kinds import KINDS, kind_of
 from rebut.trial.operators import OPERATORS, defects
 from rebut.trial.pairs import bundled, changed_lines, corpus, ordered
 

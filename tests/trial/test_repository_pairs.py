@@ -68,7 +68,7 @@ def test_pairs_are_the_last_change_with_defects_that_the_tests_see(tmp_path: Pat
 
 def test_defects_that_no_test_sees_are_not_taken(tmp_path: Path) -> None:
     repo = shop(tmp_path / "repo", WEAK)
-    code, _, errors = lint(repo, tmp_path / "t")
+    code, _, errors = lint(repo, tmp_path / "t", "--pairs", "1")  # twelve defects are tried for each pair
     assert code == 2 and "your tests see none of the defects that were planted" in errors, errors
 
 

@@ -12,16 +12,14 @@ from console import piped
 from reviewers import serving
 from test_trial import TWO, environment, trial
 
-from rebut.trial import twins
+from rebut.trial import pair_folders
 from rebut.trial.pairs import DEFECT, bundled, ordered
-
-PAIRS = ordered(bundled(), 1)
 
 
 def reviewed(server: reviewers.Loopback, folder: Path, count: int) -> list[Path]:
     out = []
-    for pair in PAIRS[:count]:
-        there = asyncio.run(twins.write(folder, pair, DEFECT))
+    for pair in ordered(bundled(), 1)[:count]:
+        there = asyncio.run(pair_folders.write(folder, pair, DEFECT))
         done = piped("review", *TWO, "-q", env=environment(server), cwd=there)
         assert done.returncode == 0, done.stderr
         out.append(there)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import reviewers
 from reviewers import Critic
 
 from rebut.trial.pairs import CLEAN, DEFECT, DefectPair, bundled, ordered
 from rebut.trial.reviews import TrialFinding, TrialReview, voted
-from rebut.trial.scores import ArmScore, arm_score, chance_of, compare, difference, is_hit, judged, score
+from rebut.trial.scores import ArmScore, arm_difference, arm_score, chance_of, compare, is_hit, judged, score
 from rebut.trial.statistics import LEVEL
 
-PAIRS = ordered(bundled(), 7)[:200]
+
+@cache
+def pairs(count: int = 200) -> tuple[DefectPair, ...]:
+    return tuple(ordered(bundled(), 7)[:count])
 
 
 def review(critic: Critic, pair: DefectPair, side: str, tokens: int = 100) -> TrialReview:
@@ -22,8 +27,8 @@ def review(critic: Critic, pair: DefectPair, side: str, tokens: int = 100) -> Tr
     return TrialReview(tuple(found), tokens, 0.01, 1.0, 1, ("s",))
 
 
-def arm(critic: Critic, pairs: list[DefectPair] = PAIRS, name: str = "one", tokens: int = 100) -> ArmScore:
-    sides = [(pair, review(critic, pair, DEFECT, tokens), review(critic, pair, CLEAN, tokens)) for pair in pairs]
+def arm(critic: Critic, count: int = 200, name: str = "one", tokens: int = 100) -> ArmScore:
+    sides = [(pair, review(critic, pair, DEFECT, tokens), review(critic, pair, CLEAN, tokens)) for pair in pairs(count)]
     return arm_score(name, [score(*one) for one in sides])
 
 
@@ -50,7 +55,7 @@ def test_chance_is_what_a_reviewer_that_draws_does_find() -> None:
     """Over many draws, the share that is found is the share that `chance` names: it is measured, not assumed."""
     found = expected = 0.0
     for salt in range(40):
-        for pair in PAIRS[:100]:
+        for pair in pairs(100):
             draw = reviewers.drawn(pair, DEFECT, str(salt))
             lines = draw.sample(pair.changed, 4)
             kinds = draw.sample(list(reviewers.KINDS), 4)
@@ -70,9 +75,9 @@ def test_one_that_alarms_on_everything_finds_much_and_is_no_better_than_chance()
     every = arm(reviewers.everything)
     assert every.found > 150 and every.alarms == 200 and every.told_apart < 20
     assert every.chance > 0.6 and every.pairs * every.chance == pytest.approx(every.found, abs=60)
-    whole = [TrialFinding(kind, ((PAIRS[0].path, 1, 99),), "P1", "P1", True) for kind in reviewers.KINDS]
-    assert not any(is_hit(one, PAIRS[0]) for one in whole)  # a whole file is no place
-    pair = PAIRS[0]
+    whole = [TrialFinding(kind, ((pairs()[0].path, 1, 99),), "P1", "P1", True) for kind in reviewers.KINDS]
+    assert not any(is_hit(one, pairs()[0]) for one in whole)  # a whole file is no place
+    pair = pairs()[0]
     flood = [TrialFinding(k, ((pair.path, n, n),), "P1", "P1", True) for n in pair.changed for k in reviewers.KINDS]
     assert chance_of(flood, pair) > 0.9
 
@@ -100,7 +105,7 @@ def test_two_arms_are_compared_on_the_same_pairs() -> None:
     assert both.found.pairs == 200 and both.found.first - both.found.second == high.found - low.found
     assert both.found.lost == 0 and both.found.is_shown and both.found.p < 1e-20  # the same draws: 0.8 has all of 0.3
     assert both.tokens == 2.5 and both.found.by_files and both.found.interval[0] > 0.3
-    few = compare(arm(reviewers.finds(0.8), PAIRS[:8], "cross"), arm(reviewers.finds(0.6), PAIRS[:8]), 1)
+    few = compare(arm(reviewers.finds(0.8), 8, "cross"), arm(reviewers.finds(0.6), 8), 1)
     assert not few.found.is_shown and few.found.needed == 56 and not few.found.by_files
     assert few.found.pairs == 8
 
@@ -108,9 +113,9 @@ def test_two_arms_are_compared_on_the_same_pairs() -> None:
 def test_equal_arms_are_rarely_called_different() -> None:
     shown = 0
     for seed in range(200):
-        draw = reviewers.drawn(PAIRS[0], DEFECT, str(seed))
+        draw = reviewers.drawn(pairs()[0], DEFECT, str(seed))
         rows = [(f"f{n % 5}", draw.random() < 0.6, draw.random() < 0.6) for n in range(40)]
-        shown += difference(rows, 1).is_shown
+        shown += arm_difference(rows, 1).is_shown
     assert shown <= 16  # 5 % of 200 is 10; the exact test is below
 
 
@@ -121,7 +126,7 @@ def found(pair: DefectPair, **changes: object) -> TrialFinding:
 
 
 def test_a_vote_keeps_what_more_than_half_of_the_samples_report() -> None:
-    pair = PAIRS[0]
+    pair = pairs()[0]
     one, other = found(pair), found(pair, kind="other")
     near = found(pair, places=((pair.path, pair.defect.first + 1, pair.defect.first + 1),))
     far = found(pair, places=((pair.path, pair.defect.first + 9, pair.defect.first + 9),))
@@ -136,7 +141,7 @@ def test_a_vote_keeps_what_more_than_half_of_the_samples_report() -> None:
 
 
 def test_what_the_judge_keeps_is_counted_by_evidence() -> None:
-    pair, twin = PAIRS[0], PAIRS[1]
+    pair, twin = pairs()[0], pairs()[1]
     kept = found(pair, ruling="valid", marks=("found",))
     dropped = found(twin, ruling="invalid", reported=False, marks=("absent",))
     false = found(pair, ruling="valid", marks=("found",), checks=("refuted",))

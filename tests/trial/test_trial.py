@@ -141,9 +141,9 @@ def test_checks_that_pass_everywhere_are_refuted_and_counted_beside_what_the_jud
 
 
 def test_lint_alone_needs_no_model(workspace: Path, tmp_path: Path) -> None:
-    done = piped("trial", "--arms", "lint", "--pairs", "12", "--out", str(tmp_path / "t"), "--json")
+    done = piped("trial", "--arms", "lint", "--pairs", "3", "--out", str(tmp_path / "t"), "--json")
     said = json.loads(done.stdout)
-    assert done.returncode == 0 and said["arms"]["lint"]["pairs"] == 12 and said["arms"]["lint"]["calls"] >= 0
+    assert done.returncode == 0 and said["arms"]["lint"]["pairs"] == 3 and said["arms"]["lint"]["calls"] >= 0
     assert said["arms"]["lint"]["usd"] == 0 and said["models"] == [] and said["sentence"].startswith("Lint found ")
 
 

@@ -16,8 +16,8 @@ import rebut
 from rebut.cli.live_page import debated_versions
 from rebut.record import sessions
 from rebut.web.cited_lines import LONGEST, MOST, quoted_in
-from rebut.web.followed import FollowedSession
 from rebut.web.frames import PageCitation
+from rebut.web.live_session import LiveSession
 from rebut.workspace.targets.target import Wanted
 
 
@@ -25,7 +25,7 @@ def looked_up(outcome: rebut.Outcome) -> list[tuple[PageCitation, dict[str, Any]
     """Each citation of a debate, with its lines."""
 
     async def all_of() -> list[tuple[PageCitation, dict[str, Any]]]:
-        followed = FollowedSession(sessions.home() / outcome.session, debated_versions)
+        followed = LiveSession(sessions.home() / outcome.session, debated_versions)
         try:
             followed.update()
             lines: dict[str, Any] = await followed.cited()
@@ -103,7 +103,7 @@ def test_a_line_of_megabytes_is_cut(workspace: Path) -> None:
 
 def test_a_citation_that_is_not_on_record_has_no_lines(workspace: Path) -> None:
     outcome = duels.duel(workspace)
-    followed = FollowedSession(sessions.home() / outcome.session, debated_versions)
+    followed = LiveSession(sessions.home() / outcome.session, debated_versions)
     followed.update()
     assert asyncio.run(followed.lines("../../etc/passwd")) == {"note": "this citation is not on record"}
 

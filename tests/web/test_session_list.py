@@ -9,7 +9,7 @@ import pytest
 from recorded import FOLDERS, NAMES, copied, taken
 
 from rebut.record import sessions
-from rebut.web.session_list import MOST, compared, rows
+from rebut.web.session_list import MOST, compared, session_rows
 
 FORKS = [folder for folder in FOLDERS if taken(folder)[1][0].get("forked_from")]
 
@@ -17,7 +17,7 @@ FORKS = [folder for folder in FOLDERS if taken(folder)[1][0].get("forked_from")]
 @pytest.mark.parametrize("folder", FOLDERS, ids=NAMES)
 def test_every_recorded_session_has_a_row(folder: Path, tmp_path: Path) -> None:
     copied(folder, tmp_path)
-    [row] = rows([*sessions.sessions(tmp_path / "sessions")])
+    [row] = session_rows([*sessions.sessions(tmp_path / "sessions")])
     assert isinstance(row, dict)
     record = taken(folder)[0].record
     assert (row["id"], row["protocol"], row["topic"]) == (folder.name, record.opened.protocol, record.opened.topic)
@@ -28,7 +28,7 @@ def test_every_recorded_session_has_a_row(folder: Path, tmp_path: Path) -> None:
 def test_the_list_is_bounded_and_has_the_newest(tmp_path: Path) -> None:
     copied(FOLDERS[0], tmp_path)
     [one] = sessions.sessions(tmp_path / "sessions")
-    assert len(rows([one] * (MOST + 5))) == MOST
+    assert len(session_rows([one] * (MOST + 5))) == MOST
 
 
 @pytest.mark.parametrize("folder", FORKS, ids=lambda folder: folder.parent.parent.name)

@@ -60,7 +60,7 @@ def test_a_closed_stream_breaks_nothing(setup: Path, line: str, stream: str) -> 
     assert done.returncode == 0 and "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("line", ["--help", "providers", "ask --help", "completion bash"])
+@pytest.mark.parametrize("line", ["--help", "models", "ask --help", "config completion bash"])
 def test_a_reader_that_leaves_early_is_no_error(setup: Path, line: str) -> None:
     shell = f'"$0" {line} | head -1; exit "${{PIPESTATUS[0]}}"'
     done = subprocess.run(
@@ -78,7 +78,7 @@ def test_a_terminal_without_unicode_gets_what_it_can_show(setup: Path, line: str
 # on a narrow terminal
 
 
-@pytest.mark.parametrize("line", ["", "--help", "config", "providers", "doctor --offline", "check notes.md", "list"])
+@pytest.mark.parametrize("line", ["", "--help", "config", "models", "doctor --offline", "check notes.md", "list"])
 def test_words_are_not_torn_at_the_edge(setup: Path, line: str) -> None:
     (setup / "notes.md").write_text('As `src/session.py:2` says "the time to live is an hour", it ends.\n')
     if line == "list":

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from rebut.api import Setup
-from rebut.batch.account import Account
+from rebut.batch.budget import BatchBudget
 from rebut.batch.debate import BatchDebate
 from rebut.batch.lines import BatchLine
 from rebut.batch.results import ResultRow, Results
@@ -40,12 +40,12 @@ class Here:
 
     stopping = DRAINING
 
-    def __init__(self, setup: Setup, results: Results, account: Account | None) -> None:
-        self._setup, self._results, self._account = setup, results, account
+    def __init__(self, setup: Setup, results: Results, budget: BatchBudget | None) -> None:
+        self._setup, self._results, self._budget = setup, results, budget
         self._running: set[BatchDebate] = set()
 
     async def hold(self, line: BatchLine, session: str) -> ResultRow | None:
-        debate = BatchDebate(line, session, self._results.journal, self._account)
+        debate = BatchDebate(line, session, self._results.journal, self._budget)
         self._running.add(debate)
         try:
             return await debate.hold(self._setup)
@@ -58,6 +58,14 @@ class Here:
 
     async def close(self) -> None:
         pass
+
+
+def spent_by(setup: Setup, session: str, row: ResultRow | None) -> Amount:
+    """What a debate has spent, and what calls without an answer on record may have."""
+    try:
+        return sessions.load(setup.find(session)).committed
+    except RebutError:  # deleted, or damaged: the row of its end has what it cost
+        return Amount(row.calls, row.tokens, row.usd or 0.0) if row else Amount()
 
 
 class Batch:
@@ -75,19 +83,13 @@ class Batch:
         """What is known of debates that have not ended, for the screen."""
         self._tasks: list[asyncio.Task[None]] = []
 
-    def count_earlier(self, account: Account, setup: Setup) -> None:
+    def count_earlier(self, budget: BatchBudget, setup: Setup) -> None:
         """Count what earlier runs of this batch have spent."""
         for line in self.lines:
             if line.hash not in self.sessions:
                 continue
-            try:
-                record = sessions.load(setup.find(self.sessions[line.hash]))
-            except RebutError:  # deleted, or damaged: the row of its end has what it cost
-                row = self.results.rows.get(line.hash)
-                amount = Amount(row.calls, row.tokens, row.usd or 0.0) if row else Amount()
-            else:
-                amount = record.committed
-            account.settle(line.hash, amount)
+            amount = spent_by(setup, self.sessions[line.hash], self.results.rows.get(line.hash))
+            budget.settle(line.hash, amount)
 
     async def run(self, worker: Worker) -> None:
         """Returns when nothing is left or running, or when it has drained. Cancelling it drops what runs."""

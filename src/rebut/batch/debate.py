@@ -28,8 +28,8 @@ DECISION = 2000
 """Characters of a decision in a row; the session has all of it."""
 
 
-class SharedAccount(Protocol):
-    """The account of the batch, in this process or in the one that started it."""
+class SharedBudget(Protocol):
+    """The budget of the batch, in this process or in the one that started it."""
 
     async def reserve(self, line_hash: str, worst: Amount) -> bool: ...
 
@@ -43,11 +43,11 @@ class SharedAccount(Protocol):
 class BatchDebate:
     """Runs one line."""
 
-    def __init__(self, line: BatchLine, session: str, journal: Path, account: SharedAccount | None = None) -> None:
+    def __init__(self, line: BatchLine, session: str, journal: Path, budget: SharedBudget | None = None) -> None:
         self.line, self.session = line, session
-        self._journal, self._account = journal, account
+        self._journal, self._budget = journal, budget
         self.record: Record | None = None
-        self.control = Control(shared=_Share(account, self))
+        self.control = Control(shared=_Share(budget, self))
         self._noted: asyncio.Future[None] | None = None
 
     async def hold(self, setup: Setup) -> ResultRow | None:
@@ -65,8 +65,8 @@ class BatchDebate:
             return self._failed(type(error).__name__, str(error), "Fix the protocol's file and run the batch again.", 3)
         finally:
             await self.noted()
-            if self._account and self.record:
-                self._account.settle(self.line.hash, self.record.committed)
+            if self._budget and self.record:
+                self._budget.settle(self.line.hash, self.record.committed)
             self.control.shared = None  # it holds this debate, whose memory is then free at once
 
     async def _outcome(self, setup: Setup) -> Outcome:
@@ -134,23 +134,25 @@ class BatchDebate:
 class _Share:
     """The limits of the batch, as one of its debates sees them."""
 
-    def __init__(self, account: SharedAccount | None, debate: BatchDebate) -> None:
-        self._account, self._debate = account, debate
+    def __init__(self, budget: SharedBudget | None, debate: BatchDebate) -> None:
+        self._budget, self._debate = budget, debate
 
     @asynccontextmanager
     async def call(self, worst: Amount) -> AsyncIterator[None]:
         debate = self._debate
         await debate.noted()
-        if self._account is None:
+        if self._budget is None:
             yield
             return
-        if not await self._account.reserve(debate.line.hash, worst):
+        if not await self._budget.reserve(debate.line.hash, worst):
             raise Interrupted("a limit of the batch leaves no room for this call")
         try:
+            if debate.control.draining:  # it was told to stop while this call waited
+                raise Interrupted("stopped on request")
             yield
         finally:
             assert debate.record is not None
-            self._account.end_call(debate.line.hash, debate.record.committed)
+            self._budget.end_call(debate.line.hash, debate.record.committed)
 
     async def again(self, worst: Amount) -> bool:
-        return self._account is None or await self._account.add(self._debate.line.hash, worst)
+        return self._budget is None or await self._budget.add(self._debate.line.hash, worst)

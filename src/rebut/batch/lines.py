@@ -122,7 +122,7 @@ class BadLine:
     why: str
 
 
-def read(path: Path) -> tuple[list[BatchLine], list[BadLine]]:
+def read_lines(path: Path) -> tuple[list[BatchLine], list[BadLine]]:
     """The lines of a file of JSON, or the rows of a table whose name ends in .csv. Empty ones are skipped."""
     try:
         data = files.read(path, LARGEST + 1, pipes=True)

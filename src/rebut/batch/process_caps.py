@@ -1,14 +1,16 @@
 """A provider's caps over the processes of a batch: the first process hands out turns and slots to the others.
 
-A pause that a provider asks for reaches every process, so that a 429 slows all debates that use the provider.
+A process keeps a slot for its next call, and gives it back only when another process waits for one: asking for each
+call would take longer than the rest of its administration. A pause that a provider asks for reaches every process, so
+that a 429 slows all debates that use the provider.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from rebut.core.caps import Caps, OwnAdmission
@@ -21,11 +23,13 @@ class CapsForChildren:
 
     def __init__(self) -> None:
         self._turns = OwnAdmission()
-        self._used: dict[str, int] = {}
-        self._held: dict[Hashable, list[str]] = {}
-        """Process → the providers whose slots it has."""
+        self._held: dict[str, Counter[Hashable]] = {}
+        """Provider → how many of its slots each process has."""
         self._waiting: dict[str, deque[tuple[Hashable, Send, int, int]]] = {}
         """Provider → the processes that wait for a slot: where to answer, with which number, and how many there are."""
+        self._sends: dict[Hashable, Send] = {}
+        self._scarce: set[str] = set()
+        """Providers whose slots the processes were told to give back after each call."""
 
     def take(self, child: Hashable, send: Send, message: Mapping[str, Any]) -> None:
         """A message of a process about caps."""
@@ -42,34 +46,37 @@ class CapsForChildren:
             case "pause":
                 self._turns.pause(provider, message["seconds"])
             case "slot":
+                if child not in self._sends:
+                    self._sends[child] = send
+                    for other in self._scarce:
+                        send({"scarce": other, "value": True})
                 waiting = self._waiting.setdefault(provider, deque())
                 waiting.append((child, send, message["number"], message["at_once"]))
                 self._hand_out(provider)
             case "free":
-                if provider in self._held.get(child, ()):
-                    self._free(child, provider)
+                if child in self._sends:
+                    self._held[provider][child] -= message["count"]
+                    self._hand_out(provider)
 
     def lose(self, child: Hashable) -> None:
         """A process has ended: its slots are free, and its questions need no answer."""
-        for waiting in self._waiting.values():
+        self._sends.pop(child, None)
+        for provider, waiting in self._waiting.items():
             for one in [one for one in waiting if one[0] == child]:
                 waiting.remove(one)
-        for provider in self._held.pop(child, []):
-            self._used[provider] -= 1
+            self._held.get(provider, Counter()).pop(child, None)
             self._hand_out(provider)
 
-    def _free(self, child: Hashable, provider: str) -> None:
-        self._held[child].remove(provider)
-        self._used[provider] -= 1
-        self._hand_out(provider)
-
     def _hand_out(self, provider: str) -> None:
-        waiting = self._waiting.get(provider, deque())
-        while waiting and self._used.get(provider, 0) < waiting[0][3]:
+        waiting, held = self._waiting[provider], self._held.setdefault(provider, Counter())
+        while waiting and held.total() < waiting[0][3]:
             child, send, number, _ = waiting.popleft()
-            self._used[provider] = self._used.get(provider, 0) + 1
-            self._held.setdefault(child, []).append(provider)
+            held[child] += 1
             send({"caps": number, "value": 0})
+        if bool(waiting) != (provider in self._scarce):
+            (self._scarce.add if waiting else self._scarce.discard)(provider)
+            for send in self._sends.values():
+                send({"scarce": provider, "value": bool(waiting)})
 
 
 class CapsOfParent(OwnAdmission):
@@ -80,6 +87,9 @@ class CapsOfParent(OwnAdmission):
         self._send = send
         self._asked: dict[int, asyncio.Future[float]] = {}
         self._number = 0
+        self._spare = Counter[str]()
+        """Provider → slots that this process has and does not use."""
+        self._scarce: set[str] = set()
 
     async def _reserved(self, provider: str, caps: Caps, tokens: int) -> float:
         if caps.rpm or caps.tpm:
@@ -99,25 +109,31 @@ class CapsOfParent(OwnAdmission):
         self._send({"caps": "pause", "provider": provider, "seconds": seconds})
 
     def slot(self, provider: str, caps: Caps) -> AbstractAsyncContextManager[None]:
-        return self._slot(provider, caps.at_once or 0)
+        return _Slot(self, provider, caps.at_once) if caps.at_once else nullcontext()
 
-    @asynccontextmanager
-    async def _slot(self, provider: str, at_once: int) -> AsyncIterator[None]:
-        if not at_once:
-            yield
+    async def take_slot(self, provider: str, at_once: int) -> None:
+        if self._spare[provider]:
+            self._spare[provider] -= 1
             return
         asking = asyncio.ensure_future(self._ask({"caps": "slot", "provider": provider, "at_once": at_once}))
-        free = {"caps": "free", "provider": provider}
         try:
             await asyncio.shield(asking)
         except asyncio.CancelledError:
-            # The slot may be on its way. It is given back when it comes.
-            asking.add_done_callback(lambda done: None if done.cancelled() else self._send(free))
+            # The slot may be on its way. It is free when it comes.
+            asking.add_done_callback(lambda done: None if done.cancelled() else self.free_slot(provider))
             raise
-        try:
-            yield
-        finally:
-            self._send(free)
+
+    def free_slot(self, provider: str) -> None:
+        if provider in self._scarce:
+            self._send({"caps": "free", "provider": provider, "count": 1})
+        else:
+            self._spare[provider] += 1
+
+    def scarce(self, provider: str, value: bool) -> None:
+        """Another call waits for a slot, here or in another process; or none does any more."""
+        (self._scarce.add if value else self._scarce.discard)(provider)
+        if value and (spare := self._spare.pop(provider, 0)):
+            self._send({"caps": "free", "provider": provider, "count": spare})
 
     def answered(self, number: int, value: float) -> None:
         asked = self._asked.pop(number)
@@ -134,6 +150,19 @@ class CapsOfParent(OwnAdmission):
         self._asked[self._number] = asked
         self._send({**message, "number": self._number})
         return await asked
+
+
+class _Slot:
+    """A slot of a provider, for one call."""
+
+    def __init__(self, caps: CapsOfParent, provider: str, at_once: int) -> None:
+        self._caps, self._provider, self._at_once = caps, provider, at_once
+
+    async def __aenter__(self) -> None:
+        await self._caps.take_slot(self._provider, self._at_once)
+
+    async def __aexit__(self, *raised: object) -> None:
+        self._caps.free_slot(self._provider)
 
 
 def _rates(caps: Caps) -> dict[str, int | None]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from rebut.batch.account import Account
 from rebut.batch.batch import DRAINING
+from rebut.batch.budget import BatchBudget
 from rebut.batch.lines import BatchLine
 from rebut.batch.process_caps import CapsForChildren
 from rebut.batch.results import ResultRow, Results
@@ -53,8 +53,8 @@ class Processes:
 
     stopping = DRAINING
 
-    def __init__(self, count: int, results: Results, account: Account | None) -> None:
-        self._count, self._results, self._account = count, results, account
+    def __init__(self, count: int, results: Results, budget: BatchBudget | None) -> None:
+        self._count, self._results, self._budget = count, results, budget
         self._children: list[Child] = []
         self._draining = False
         self._deaths = Counter[str]()
@@ -74,7 +74,7 @@ class Processes:
                     "fields": line.fields.model_dump(mode="json"),
                     "session": session,
                     "journal": str(self._results.journal),
-                    "limited": self._account is not None,
+                    "limited": self._budget is not None,
                 }
             )
             try:
@@ -120,8 +120,8 @@ class Processes:
         if child in self._children:
             self._children.remove(child)
         self._caps.lose(child)
-        if self._account:
-            self._account.lose_calls(child.in_flight)
+        if self._budget:
+            self._budget.lose_calls(child.in_flight)
         for done in child.debates.values():
             if not done.done():
                 done.set_exception(Died())
@@ -143,7 +143,7 @@ class Processes:
                     if other is not child:
                         other.send({"pause": message["provider"], "seconds": message["seconds"]})
             return
-        assert self._account is not None
+        assert self._budget is not None
         line_hash, amount = message["line_hash"], Amount(*message["amount"])
         if "want" in message:
             task = asyncio.create_task(self._answer(child, message, line_hash, amount))
@@ -154,16 +154,16 @@ class Processes:
             amount += granted  # permitted, but not known to the process when it sent this
         if message["settled"] == "call":
             child.in_flight -= 1
-            self._account.end_call(line_hash, amount)
+            self._budget.end_call(line_hash, amount)
         else:
-            self._account.settle(line_hash, amount)
+            self._budget.settle(line_hash, amount)
 
     async def _answer(self, child: Child, message: Mapping[str, Any], line_hash: str, worst: Amount) -> None:
-        assert self._account is not None
+        assert self._budget is not None
         new = message["want"] == "reserve"
-        permitted = await (self._account.reserve if new else self._account.add)(line_hash, worst)
+        permitted = await (self._budget.reserve if new else self._budget.add)(line_hash, worst)
         if permitted and new and child not in self._children:
-            self._account.lose_calls(1)  # it died while it waited
+            self._budget.lose_calls(1)  # it died while it waited
         elif permitted:
             child.in_flight += new
             child.granted.setdefault(line_hash, []).append(worst)

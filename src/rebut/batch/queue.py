@@ -10,16 +10,18 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rebut.batch.lines import BatchLine
 from rebut.batch.results import ResultRow, topic_of_row
 from rebut.core.errors import RebutError, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
+from rebut.core.text import counted
 from rebut.record import stores
+from rebut.record.record import Amount
 
 if TYPE_CHECKING:
     from rebut.record.postgres.migrations import Migration
@@ -28,6 +30,7 @@ QUEUE = "rebut"
 TASK = "rebut.debate"
 LIVE = f"""select args ->> 'line_hash' from procrastinate_jobs
             where task_name = '{TASK}' and status in ('todo', 'doing')"""
+RUNNING = f"select args ->> 'line_hash' from procrastinate_jobs where task_name = '{TASK}' and status = 'doing'"
 
 
 def need_procrastinate() -> None:
@@ -35,7 +38,7 @@ def need_procrastinate() -> None:
     try:
         import procrastinate  # noqa: F401
     except ImportError:
-        raise UsageError("a queue needs procrastinate, which is not installed", stores.EXTRA) from None
+        raise UsageError("a queue needs procrastinate, which is not installed", stores.install()) from None
 
 
 def migrations() -> list[Migration]:
@@ -85,6 +88,35 @@ class Job:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
+@frozen
+class QueuedBatch:
+    """How far a batch of the database is."""
+
+    name: str
+    """Its file; empty for lines that ended and are no longer in the file of any."""
+    debates: int
+    ended: int
+    failed: int
+    stopped: int
+    """Of the failed ones, those that a limit of the batch has stopped."""
+    waiting: int
+    running: int
+    calls: int
+    """Of the debates that have ended or failed."""
+    usd: float | None
+    limits: dict[str, tuple[float, float]]
+    """Limit → what is spent and reserved, and how much may be."""
+    reached: str
+    """The limit that left no room for a further call."""
+
+
+SpentBy = Callable[[str, ResultRow | None], Amount]
+"""What the debate of a session has spent, and may have spent; its row is there if it ended."""
+NOTHING = Amount()
+LIMITS = ("calls", "tokens", "usd")
+"""The limits that a batch can have, in the order of their columns."""
+
+
 class Queue:
     """The lines of batches in a database."""
 
@@ -109,6 +141,70 @@ class Queue:
             [(line.hash, batch, line.number, json.dumps(line.id), session) for line, session, _ in opened],
         )
         self._defer([_job(line, session, workspace) for line, session, workspace in opened])
+
+    # The limits of a whole batch. -------------------------------------------------------------------------------------
+
+    def limit(self, batch: str, limits: Mapping[str, float], lines: Sequence[BatchLine], spent: SpentBy) -> None:
+        """Count these lines as the batch, under its limits. Those that are not given stay as they are.
+
+        `spent` says what a debate has spent that was not counted yet.
+        """
+        [(there,)] = self._connection.query("select count(*) from rebut_batch_limit where batch = %s", batch)
+        if limits:
+            self._connection.query(
+                """insert into rebut_batch_limit as b (batch, max_calls, max_tokens, max_usd) values (%s, %s, %s, %s)
+                   on conflict (batch) do update set max_calls = coalesce(excluded.max_calls, b.max_calls),
+                     max_tokens = coalesce(excluded.max_tokens, b.max_tokens),
+                     max_usd = coalesce(excluded.max_usd, b.max_usd)""",
+                batch,
+                *(limits.get(name) for name in LIMITS),
+            )
+        # The queue is looked at when the limits are there: a worker that takes a debate from now on keeps to them.
+        running = {hash for (hash,) in self._connection.query(RUNNING)}
+        hashes = [line.hash for line in lines]
+        if limits and not there and (late := running.intersection(hashes)):
+            self._connection.query("delete from rebut_batch_limit where batch = %s", batch)
+            raise UsageError(
+                f"{counted(len(late), 'debate')} of this batch run without a limit already, so none can hold for all",
+                "Wait until they have ended, or stop the workers, then set it. Nothing was enqueued.",
+            )
+        sql = "select hash, session, batch, outcome::text from rebut_line where hash = any(%s)"
+        amounts = dict[str, Amount]()
+        for hash, session, its, row in self._connection.query(sql, hashes):
+            if hash not in running and (its != batch or not there):
+                counts = there or limits
+                amounts[hash] = (
+                    spent(session, ResultRow.from_json(json.loads(row)) if row else None) if counts else NOTHING
+                )
+        each = ([amount.calls for amount in amounts.values()], [amount.tokens for amount in amounts.values()])
+        usd = [amount.usd for amount in amounts.values()]
+        attach = "select rebut_attach(%s, %s, %s, %s::bigint[], %s::bigint[], %s::float8[])"
+        self._connection.query(attach, batch, hashes, list(amounts), *each, usd)
+
+    def is_limited(self, line_hash: str) -> bool:
+        """Whether a line's batch has limits."""
+        sql = "select 1 from rebut_line join rebut_batch_limit using (batch) where hash = %s"
+        return bool(self._connection.query(sql, line_hash))
+
+    def batches(self) -> list[QueuedBatch]:
+        """The batches of the database, the one that was enqueued first first."""
+        rows = self._connection.query(
+            f"""with live as (select args ->> 'line_hash' as hash, status::text from procrastinate_jobs
+                               where task_name = '{TASK}' and status in ('todo', 'doing'))
+                select l.batch, count(*), count(*) filter (where l.outcome is not null and not l.outcome ? 'failure'),
+                       count(*) filter (where l.outcome ? 'failure'), count(*) filter (where l.outcome ? 'limit'),
+                       count(*) filter (where v.status = 'todo'), count(*) filter (where v.status = 'doing'),
+                       coalesce(sum((l.outcome ->> 'calls')::bigint), 0)::bigint,
+                       case when not coalesce(bool_or(l.outcome -> 'usd' = 'null'), false)
+                            then coalesce(sum((l.outcome ->> 'usd')::float8), 0) end,
+                       max(b.max_calls), max(b.max_tokens), max(b.max_usd),
+                       max(b.calls), max(b.tokens), max(b.usd), coalesce(max(b.reached), '')
+                  from rebut_line l left join live v using (hash) left join rebut_batch_limit b on b.batch = l.batch
+                 group by l.batch order by min(l.enqueued)"""
+        )
+        return [_batch(*row) for row in rows]
+
+    # Enqueueing what failed, and results. -----------------------------------------------------------------------------
 
     def again(self, lines: Sequence[BatchLine], workspace: str) -> int:
         """Enqueue lines of the database that failed, or that the queue has lost. Returns how many."""
@@ -211,6 +307,12 @@ class Elsewhere:
     async def close(self) -> None:
         if self._looking:
             self._looking.cancel()
+
+
+def _batch(name: str, *found: Any) -> QueuedBatch:
+    counts, (most, has, reached) = found[:8], (found[8:11], found[11:14], found[14])
+    limits = {key: (had, cap) for key, had, cap in zip(LIMITS, has, most, strict=True) if cap is not None}
+    return QueuedBatch(*(name, *counts, limits, reached))
 
 
 def _job(line: BatchLine, session: str, workspace: str) -> Job:

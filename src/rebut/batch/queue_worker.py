@@ -13,8 +13,10 @@ import os
 import shutil
 import socket
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,23 +29,27 @@ from procrastinate.retry import BaseRetryStrategy, RetryDecision
 
 from rebut import __version__, api
 from rebut.api import Setup
+from rebut.batch.compatibility import why_not
 from rebut.batch.debate import BatchDebate
 from rebut.batch.lines import BatchLine, LineFields
 from rebut.batch.queue import QUEUE, TASK, Job, Queue
 from rebut.batch.results import ResultRow
+from rebut.batch.shared_budget import DebateBudget
 from rebut.batch.shared_caps import SharedCaps
-from rebut.batch.takeable import why_not
 from rebut.core import caps, files
 from rebut.core.errors import Interrupted, RebutError, RecordError, RecordLost, SessionBusy
+from rebut.domain.limits import flag
 from rebut.domain.outcome import Outcome
 from rebut.record import sessions, stores
-from rebut.record.postgres.connection import OPTIONS, said
+from rebut.record.postgres.connection import OPTIONS, PatientConnection, said
 from rebut.record.postgres.writer import LEASE, RENEW
+from rebut.record.record import Amount, Record
 
 LOOK = 5.0
 """Seconds between two looks for the work of dead workers, and between two status files."""
 LATER = 15.0
 """Seconds after which a debate that could not be taken is tried again."""
+DROPPED = "its calls took longer than the grace of this worker"
 AWAY = (ConnectorException, psycopg.Error, psycopg_pool.PoolTimeout, OSError)
 Log = Callable[[str, Mapping[str, Any]], None]
 
@@ -66,11 +72,36 @@ class _Retry(BaseRetryStrategy):  # type: ignore[misc]
 class QueuedDebate(BatchDebate):
     """A debate of the queue: its session is there, and only resumed."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, budgets: PatientConnection | None = None) -> None:
         fields = LineFields.model_construct(id=job.name, protocol=job.protocol)
-        super().__init__(BatchLine(job.number, job.line_hash, fields), job.session, Path())
+        self.budget = DebateBudget(budgets, lambda: self._epoch, self._spent, self._stops) if budgets else None
+        """Of its batch, if that has limits."""
+        self._epoch = 0
+        super().__init__(BatchLine(job.number, job.line_hash, fields), job.session, Path(), self.budget)
         self.unrecorded: RecordError | None = None
         """Why its record could not be written: no failure of the debate."""
+
+    async def hold(self, setup: Setup) -> ResultRow | None:
+        row = await super().hold(setup)
+        if row is None and self.budget and self.budget.reached and not self.unrecorded:
+            name = flag(self.budget.reached)
+            said = f"{name} of the whole batch leaves no room for its next call"
+            hint = f"Enqueue the batch again with a higher {name}: it then continues where it was stopped."
+            row = replace(self._failed("batch limit", said, hint, 3), limit=self.budget.reached)
+        return row
+
+    def _ready(self, record: Record, folder: Path) -> None:
+        super()._ready(record, folder)
+        store = stores.of(folder.parent)
+        assert store is not None
+        self._epoch = store.epoch(folder.name)
+
+    def _spent(self) -> Amount:
+        assert self.record is not None
+        return self.record.committed
+
+    def _stops(self) -> bool:
+        return self.control.draining
 
     async def _outcome(self, setup: Setup) -> Outcome:
         try:
@@ -91,6 +122,7 @@ class QueueWorker:
         self._env = {**os.environ, "REBUT_HOME": url}
         self._setups: dict[str, Setup] = {}
         self._queue = Queue(url)
+        self._budgets = PatientConnection(url)
         self._running: dict[str, tuple[QueuedDebate, asyncio.Future[ResultRow | None]]] = {}
         self._counts = Counter[str]()
         self._left: dict[str, str] = {}
@@ -107,7 +139,8 @@ class QueueWorker:
 
     async def run(self) -> None:
         self._queue.counts()  # a wrong address, or tables of another version, are reported at once
-        self._say("started", at_once=self.at_once, version=__version__, database=stores.shown(self.url))
+        asyncio.get_running_loop().set_exception_handler(self._unexpected)
+        self._say("started", at_once=self.at_once, version=__version__, database=stores.shown_address(self.url))
         looking = asyncio.ensure_future(self._look())
         shared = SharedCaps(self.url)
         caps.share(shared)
@@ -129,6 +162,7 @@ class QueueWorker:
             looking.cancel()
             caps.share(None)
             await shared.close()
+            await self._budgets.close()
             self.unfinished = len(self._left)
             self._say("stopped", ended=self._counts["ended"], failed=self._counts["failed"], left=self.unfinished)
             self._write_status("stopped")
@@ -193,9 +227,9 @@ class QueueWorker:
             raise GoesBack("this worker is stopping")
         if job.session in self._running:
             raise GoesBack("this worker has it already", LATER)
-        debate = QueuedDebate(job)
         try:
             setup = await asyncio.to_thread(self._setup, job.workspace)
+            limited = await asyncio.to_thread(self._queue.is_limited, job.line_hash)
             if refused := await why_not(setup, job.session):
                 self._leave(job, refused)
         except RecordError as error:
@@ -203,20 +237,27 @@ class QueueWorker:
         except RebutError as error:
             await self._store(job, _failed(job, error))
             return
+        debate = QueuedDebate(job, self._budgets if limited else None)
         holding = asyncio.ensure_future(debate.hold(setup))
         self._running[job.session] = debate, holding
         self._left.pop(job.session, None)
         self._say("took", session=job.session, id=job.name)
         try:
-            row = await holding
-        except asyncio.CancelledError:
-            raise GoesBack("the worker's grace was over") from None
+            [made] = await asyncio.gather(holding, return_exceptions=True)
         finally:
             del self._running[job.session]
-        if row is None:
+            if debate.budget:
+                await debate.budget.close()
+        if isinstance(made, asyncio.CancelledError):
+            self._say("put_back", session=job.session, id=job.name, why=DROPPED)
+            raise GoesBack(DROPPED)
+        if isinstance(made, BaseException):  # a defect: this debate fails, and the worker continues with the others
+            self._defect(made, session=job.session, id=job.name)
+            made = _failed(job, RebutError(f"a defect of rebut: {made!r}", "The log of the worker has the trace."))
+        if made is None:
             self._went_back(job, debate)
         else:
-            await self._store(job, row)
+            await self._store(job, made)
 
     def _setup(self, workspace: str) -> Setup:
         if workspace not in self._setups:
@@ -272,6 +313,17 @@ class QueueWorker:
         for _, holding in self._running.values():
             self.cut_off = True
             holding.cancel()
+
+    def _unexpected(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        """An error that nothing waits for."""
+        error = context.get("exception")
+        # Two workers held the same job for a moment, and the other one was faster: the lease decides, not the job.
+        if not isinstance(error, ProcrastinateException):
+            self._defect(error, why=context.get("message", ""))
+
+    def _defect(self, error: BaseException | None, **fields: Any) -> None:
+        trace = "".join(traceback.format_exception(error)) if error else ""
+        self._say("defect", **fields, error=repr(error), trace=trace)
 
     # What it says. ----------------------------------------------------------------------------------------------------
 

@@ -50,6 +50,8 @@ class ResultRow:
     review: str = ""
     """What a review comes to, such as `2 problems to fix (1 P1, 1 P2)`."""
     arm: str = ""
+    limit: str = ""
+    """The limit of the whole batch that stopped it, such as `usd`."""
     topic: str = ""
     """The beginning of it, so that the same question in several arms can be compared."""
 
@@ -69,7 +71,7 @@ class ResultRow:
 
 ENDED, FAILED = ("outcome", "heading", "decision", "winner", "conclusive"), ("failure", "error", "hint")
 """The fields of a row that only an outcome has, and those that only a failure has."""
-LATER = ("review", "arm", "topic")
+LATER = ("review", "arm", "limit", "topic")
 """Fields that are left out where they are empty."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from zlib import crc32
 import psycopg
 
 from rebut.core.caps import Caps
-from rebut.record.postgres.connection import OPTIONS
+from rebut.record.postgres.connection import AGAIN, PatientConnection, close_async, connect_async
 
 LOOK = 0.05
 """Seconds between two tries for a slot that another worker has."""
@@ -28,8 +28,6 @@ SPAN = 1.05
 """Requests that are sent within a span may arrive within a shorter one."""
 LATE = 0.01
 """Seconds by which a request may be late without others having to know."""
-AGAIN = 1.0
-"""Seconds before the database is asked again when it did not answer."""
 
 
 @dataclass(slots=True)
@@ -49,9 +47,9 @@ class SharedCaps:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._turns: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._turns = PatientConnection(url)
         self._slots: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
-        self._asking, self._locking = asyncio.Lock(), asyncio.Lock()
+        self._locking = asyncio.Lock()
         self._providers: dict[str, _Provider] = {}
         self._connections = 0
         """How often the connection of the slots was opened."""
@@ -68,7 +66,7 @@ class SharedCaps:
         async with self._of(provider).asking:
             rates = (caps.requests_a_second, caps.most, caps.span * SPAN, float(tokens), caps.tokens_a_second)
             asked = time.monotonic()
-            wait, number = await self._ask("select * from rebut_admit(%s, %s, %s, %s, %s, %s)", provider, *rates)
+            wait, number = await self._turns.ask("select * from rebut_admit(%s, %s, %s, %s, %s, %s)", provider, *rates)
             ends = asked + wait  # at the earliest: how long the answer took is not known
             while wait > 0:
                 on_wait(wait)
@@ -76,40 +74,26 @@ class SharedCaps:
                 if wait < 1.0:
                     break
                 # A pause may have come meanwhile.
-                [wait] = await self._ask("select coalesce(rebut_paused(%s), 0)", provider)
+                [wait] = await self._turns.ask("select coalesce(rebut_paused(%s), 0)", provider)
 
         def sent() -> None:
             if (late := time.monotonic() - ends) > LATE and caps.rpm:
-                self._later(self._ask("select rebut_late(%s, %s, %s)", provider, number, late))
+                self._later(self._turns.ask("select rebut_late(%s, %s, %s)", provider, number, late))
 
         return sent
 
     def give_back(self, provider: str, caps: Caps, tokens: int) -> None:
         if caps.tpm:
             sql = "select rebut_give_back(%s, %s, %s)"
-            self._later(self._ask(sql, provider, float(tokens), caps.tokens_a_second))
+            self._later(self._turns.ask(sql, provider, float(tokens), caps.tokens_a_second))
 
     def pause(self, provider: str, seconds: float) -> None:
-        self._later(self._ask("select rebut_pause(%s, %s)", provider, seconds))
+        self._later(self._turns.ask("select rebut_pause(%s, %s)", provider, seconds))
 
     def _later(self, asking: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.ensure_future(asking)
         self._sent.add(task)
         task.add_done_callback(self._sent.discard)
-
-    async def _ask(self, sql: str, *values: Any) -> tuple[Any, ...]:
-        """The row that the database answers; a call waits until it does."""
-        async with self._asking:
-            while True:
-                try:
-                    if self._turns is None or self._turns.closed:
-                        self._turns = await self._connect()
-                    row: tuple[Any, ...] | None = await (await self._turns.execute(sql, values)).fetchone()
-                    return row or ()
-                except (psycopg.OperationalError, OSError):
-                    await self._close(self._turns)
-                    self._turns = None
-                await asyncio.sleep(AGAIN)
 
     # Slots. -----------------------------------------------------------------------------------------------------------
 
@@ -194,31 +178,23 @@ class SharedCaps:
         async with self._locking:
             try:
                 if self._slots is None or self._slots.closed:
-                    self._slots = await self._connect()
+                    self._slots = await connect_async(self._url)
                     self._connections += 1
                     for mine in self._providers.values():
                         mine.held.clear()  # the locks went with the connection
                 row = await (await self._slots.execute(sql, values)).fetchone()
                 return row[0] if row else None
             except (psycopg.OperationalError, OSError):
-                await self._close(self._slots)
+                await close_async(self._slots)
                 self._slots = None
                 await asyncio.sleep(AGAIN)
                 return False
 
-    async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-        return await psycopg.AsyncConnection.connect(self._url, autocommit=True, **OPTIONS)
-
-    async def _close(self, connection: psycopg.AsyncConnection[tuple[Any, ...]] | None) -> None:
-        if connection is not None:
-            with suppress(psycopg.Error, OSError):
-                await connection.close()
-
     async def close(self) -> None:
         for sent in list(self._sent):
             sent.cancel()
-        await self._close(self._turns)
-        await self._close(self._slots)
+        await self._turns.close()
+        await close_async(self._slots)
 
 
 def _key(provider: str) -> int:

@@ -7,6 +7,7 @@ it drops what runs and exits.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import signal
@@ -25,6 +26,8 @@ from rebut.record.record import Amount
 
 LONGEST = 64_000_000
 """Bytes of a message."""
+NEEDED = ("aiohttp", "rebut.core.disk_threads", "rebut.evidence.marks", "rebut.workspace.targets.unread")
+"""What the first debate would load when it needs it, while all others of the process wait."""
 
 
 def main() -> None:
@@ -33,6 +36,8 @@ def main() -> None:
     out = os.dup(1)
     os.dup2(2, 1)  # what anything prints must not be taken for a message
     process.adopts = True
+    for name in NEEDED:
+        importlib.import_module(name)
     asyncio.run(WorkerProcess(out).serve())
 
 
@@ -43,7 +48,7 @@ class WorkerProcess:
         self._out = out
         self._setup = Setup()
         self._running: dict[asyncio.Task[None], BatchDebate] = {}
-        self._account = RemoteAccount(self.send)
+        self._budget = RemoteBudget(self.send)
         self._caps = CapsOfParent(self.send)
         caps.share(self._caps)
         self._draining = False
@@ -73,21 +78,23 @@ class WorkerProcess:
                 debate.control.drain()
         elif "caps" in message:
             self._caps.answered(message["caps"], message["value"])
+        elif "scarce" in message:
+            self._caps.scarce(message["scarce"], message["value"])
         elif "pause" in message:
             self._caps.paused(message["pause"], message["seconds"])
         elif "permitted" in message:
-            self._account.answered(message["number"], message["permitted"])
+            self._budget.answered(message["number"], message["permitted"])
         else:
             line = BatchLine(message["number"], message["line_hash"], LineFields.model_validate(message["fields"]))
-            account = self._account if message["limited"] else None
-            debate = BatchDebate(line, message["session"], Path(message["journal"]), account)
+            budget = self._budget if message["limited"] else None
+            debate = BatchDebate(line, message["session"], Path(message["journal"]), budget)
             debate.control.draining = self._draining
             task = asyncio.create_task(self._run(debate))
             self._running[task] = debate
             task.add_done_callback(self._ended)
 
     async def _run(self, debate: BatchDebate) -> None:
-        self._account.forget(debate.line.hash)
+        self._budget.forget(debate.line.hash)
         row = await debate.hold(self._setup)
         self.send({"ended": debate.line.hash, "row": row.to_json() if row else None})
 
@@ -100,8 +107,8 @@ class WorkerProcess:
             self.send({"ended": debate.line.hash, "row": None, "defect": repr(error)})
 
 
-class RemoteAccount:
-    """The account of the batch, which is in the process that started this one."""
+class RemoteBudget:
+    """The budget of the batch, which is in the process that started this one."""
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None]) -> None:
         self._send = send

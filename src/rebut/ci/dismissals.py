@@ -28,10 +28,11 @@ from rebut.domain.review_result import ReviewFinding, ReviewResult
 from rebut.record import folder_claims, sessions as session
 from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, gate_wish, parse, repository_file
 from rebut.workspace.git import Git, GitFailed
+from rebut.workspace.targets.git_change import DISMISSALS
 from rebut.workspace.targets.target import Target
 from rebut.workspace.targets.unread import covers
 
-SHARED = ".rebut/dismissals.jsonl"
+SHARED = DISMISSALS
 LARGEST_LIST = 10_000_000
 LONGEST_REASON = 500
 
@@ -65,7 +66,7 @@ class Cited:
         return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def cited(finding: ReviewFinding, target: Target) -> Cited | None:
+def cited_place(finding: ReviewFinding, target: Target) -> Cited | None:
     """The place that a finding cites; None if that is no file."""
     found = _place(finding.place, target)
     if found is None:
@@ -194,7 +195,7 @@ def dismissal(finding: ReviewFinding, target: Target, reason: str, session: str,
     """A dismissal of a finding, valid until the lines it cites change."""
     if not reason.strip():
         raise UsageError(f"a reason is needed to dismiss {finding.id}", "Add --reason TEXT.")
-    place = cited(finding, target)
+    place = cited_place(finding, target)
     if place is None or not place.lines:
         what = f"cites {finding.place}, whose text is not on record" if finding.place else "cites no lines"
         raise UsageError(
@@ -277,7 +278,7 @@ def matching(made: ReviewResult, target: Target, dismissals: Iterable[Dismissal]
     every = list(dismissals)
     found: dict[str, Dismissal] = {}
     for finding in made.findings if every else ():
-        place, rule = cited(finding, target), rule_of(finding, made)
+        place, rule = cited_place(finding, target), rule_of(finding, made)
         for one in every:
             if one.covers(finding, place, rule):
                 found[finding.id] = one
@@ -304,7 +305,7 @@ def shared_file(workspace: Path) -> Path:
     return file
 
 
-def load(file: Path) -> tuple[Dismissal, ...]:
+def load_dismissals(file: Path) -> tuple[Dismissal, ...]:
     try:
         raw = files.read(file, LARGEST_LIST + 1)
         if len(raw) > LARGEST_LIST:
@@ -319,12 +320,12 @@ def load(file: Path) -> tuple[Dismissal, ...]:
 def add(file: Path, one: Dismissal, *, private: bool) -> None:
     """Save a dismissal; the same one again replaces the first."""
     with _locked(file):
-        _write(file, [*(d for d in load(file) if d.id != one.id), one], private=private)
+        _write(file, [*(d for d in load_dismissals(file) if d.id != one.id), one], private=private)
 
 
 def remove(file: Path, id: str, *, private: bool) -> Dismissal | None:
     with _locked(file):
-        every = load(file)
+        every = load_dismissals(file)
         gone = next((d for d in every if d.id == id), None)
         if gone is not None:
             _write(file, [d for d in every if d.id != id], private=private)

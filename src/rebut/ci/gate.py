@@ -11,7 +11,7 @@ from rebut.ci.dismissals import Basis, Dismissal, matching
 from rebut.ci.recorded_reviews import Review
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.domain.gate_policy import Policy, Wish, settled
+from rebut.domain.gate_policy import Policy, Wish, combined_wish
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import CHANGED, SILENT, UNTOUCHED, ReviewFinding, ReviewResult
 from rebut.setup.config import Config
@@ -163,12 +163,12 @@ async def grounds(workspace: Path, sessions: Path, target: Target, config: Confi
     """Read policy and dismissals before any call, so that an error in them costs nothing."""
     found = await dismissals.read_basis(workspace, target.base)
     mine = flags.over(config.gate)
-    policy = settled(mine, found.wish, found.source)
+    policy = combined_wish(mine, found.wish, found.source)
     return GateGrounds(
         policy=policy,
         basis=found,
-        private=dismissals.load(dismissals.private_file(sessions, workspace)),
-        pending=dismissals.load(dismissals.shared_file(workspace)),
+        private=dismissals.load_dismissals(dismissals.private_file(sessions, workspace)),
+        pending=dismissals.load_dismissals(dismissals.shared_file(workspace)),
         asked_for=bool(policy.fail_on) or mine.on_inconclusive is not None,
     )
 

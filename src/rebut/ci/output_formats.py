@@ -7,7 +7,7 @@ from collections import Counter
 from urllib.parse import quote
 
 from rebut import __version__
-from rebut.ci.dismissals import Cited, cited
+from rebut.ci.dismissals import Cited, cited_place
 from rebut.ci.gate import GatedReview, stands
 from rebut.ci.recorded_reviews import Review
 from rebut.core.json_value import Json, as_row
@@ -42,7 +42,7 @@ def log(standing: GatedReview) -> dict[str, Json]:
     held = [f for f in standing.counted.findings if stands(f)]
     categories = sorted({_category(f) for f in held})
     seen: Counter[str] = Counter()
-    results: list[Json] = [_result(f, cited(f, review.target), review.target, categories, seen) for f in held]
+    results: list[Json] = [_result(f, cited_place(f, review.target), review.target, categories, seen) for f in held]
     notes: list[Json] = [{"level": "warning", "message": {"text": _plain(doubt)}} for doubt in standing.ruling.doubts]
     left_out = len(standing.counted.findings) - len(held)
     run: dict[str, Json] = {
@@ -63,7 +63,7 @@ def log(standing: GatedReview) -> dict[str, Json]:
             "analysed": review.contract.analysed,
             "reviewers": [clean(f"{seat.spec} ({seat.seat})") for seat in review.outcome.seats if seat.answered],
             "since": review.contract.since,
-            "fixed": [_fixed(f, cited(f, review.target)) for f in standing.counted.fixed_since],
+            "fixed": [_fixed(f, cited_place(f, review.target)) for f in standing.counted.fixed_since],
         },
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -196,7 +196,7 @@ def commands(standing: GatedReview) -> str:
 
 
 def _annotation(finding: ReviewFinding, review: Review) -> str:
-    place = cited(finding, review.target)
+    place = cited_place(finding, review.target)
     named = {"title": f"{finding.id} {finding.severity} {finding.category}".rstrip()}
     if place is not None:
         lines = {"line": str(place.first), "endLine": str(max(place.first, place.last))} if place.first else {}

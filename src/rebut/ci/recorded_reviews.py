@@ -61,7 +61,7 @@ class Review:
 
     def unread(self, accepted: Sequence[str] = ()) -> UnreadFiles:
         """What of its target was not read; `accepted` are the paths that today's policy permits."""
-        return unread_files(self.target.left_out, accepted)
+        return unread_files(self.outcome.unread or self.target.left_out, accepted)
 
     def doubts(self, accepted: Sequence[str] = ()) -> tuple[str, ...]:
         """Why it is inconclusive: its outcome, failed seats, unread files, rules that the change itself sets."""
@@ -104,7 +104,7 @@ def is_out_of_reach(root: Path, workspace: Path, env: Mapping[str, str]) -> bool
     return not root.resolve().is_relative_to(repository(workspace.resolve()))
 
 
-def find(root: Path, plan: Plan) -> Record | None:
+def reusable_review(root: Path, plan: Plan) -> Record | None:
     """The newest ended, conclusive review that this plan would only repeat.
 
     The gate is not part of the comparison: the recorded outcome is judged by today's policy. There is none with
@@ -146,7 +146,7 @@ def same_under_way(root: Path, plan: Plan) -> Record | None:
             if (
                 record.closed
                 or not {"context", CHECKS}.isdisjoint(record.facts)
-                or not (running or turn.read(found.folder, record))
+                or not (running or turn.whose_turn(found.folder, record))
             ):
                 continue
             target = target_of(record)

@@ -21,7 +21,7 @@ def main() -> None:
 
 
 def _main() -> None:
-    gc.set_threshold(20_000)  # loading modules makes many objects and no garbage
+    gc.set_threshold(100_000)  # loading modules makes many objects and no garbage
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 15 ms
     _open_closed_streams()
     try:
@@ -68,12 +68,12 @@ def _answer(words: list[str]) -> int:
         print(f"rebut {__version__}")
         return 0
     if not words and (instruction := os.environ.get(COMPLETE)):
-        from rebut.cli.commands.completion import complete
+        from rebut.cli.completion import complete
 
         return complete(instruction)
     from rebut.cli import deadline
 
-    deadline.start()
+    deadline.note_start()
     from rebut.cli.app import enter
 
     code = enter(words)

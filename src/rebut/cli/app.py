@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from rebut.cli import deadline
 from rebut.cli.examples import EXAMPLES
-from rebut.cli.index import COMMANDS, FIRST
+from rebut.cli.index import COMMANDS, FIRST, FORMER
 from rebut.cli.main_options import MAIN_OPTIONS
 from rebut.cli.options import ALL_OPTIONS
 from rebut.core.errors import RebutError, UsageError
@@ -53,7 +53,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(page())
+        formatter.write(help_page())
 
 
 @click.command(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -127,7 +127,7 @@ def _not_empty(ctx: click.Context, param: click.Parameter, value: object) -> obj
 TITLE = "rebut: make AI models argue, check what they cite, record everything."
 
 
-def page() -> str:
+def help_page() -> str:
     """The page of `rebut --help`, the text of `cli/help.txt`: the commands that a newcomer needs."""
     rows = [TITLE, "", 'Usage: rebut COMMAND …    rebut "QUESTION"    rebut FILE    git diff | rebut']
     for heading, names in FIRST.items():
@@ -150,7 +150,7 @@ def whole_page() -> str:
         rows.append(f"  {name:<10} {entry.help}")
     rows += ["", "A seat is a role in a debate. A SPEC says which model takes it:"]
     rows += ["  PROVIDER[:MODEL][@EFFORT], such as claude, openai:gpt-5@high or human;"]
-    rows += ["  NAME=SPEC gives it a name. `rebut providers` lists the providers.", "", EXITS]
+    rows += ["  NAME=SPEC gives it a name. `rebut models` lists them.", "", EXITS]
     return "\n".join(rows) + "\n"
 
 
@@ -208,6 +208,9 @@ def _folder_is_gone() -> UsageError | None:
 
 
 def _expanded(words: list[str]) -> list[str]:
+    for at in (0, 1) if words[:1] == ["help"] else (0,):
+        if words[at : at + 1] and words[at] in FORMER:
+            words = [*words[:at], *FORMER[words[at]], *words[at + 1 :]]
     if words and words[0] in COMMANDS and words[0] not in MAIN_OPTIONS:
         return ["--help" if word == "--help-all" else word for word in words]  # it shows all of them anyway
     if words and (words[0] in COMMANDS or words[0] in ("-h", "--help", "--version")):

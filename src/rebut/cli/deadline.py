@@ -12,7 +12,7 @@ _started: list[float] = []
 _alarms: list[Alarm] = []
 
 
-def start() -> None:
+def note_start() -> None:
     """Note when this process began. The CPU time so far went into loading Python and rebut, and counts."""
     _started[:] = [time.monotonic() - time.process_time()]
 

@@ -6,7 +6,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "ask": (
         ('ask "Redis or Postgres for the queue?"', 'with the models found here; `rebut "…"` is the same'),
         ('ask "Which cache?" --with claude,codex --context src', "these two models; they may read and cite src"),
-        ('ask "Split the monolith?" --deep', "a panel of experts instead of two answers"),
+        ('ask "Split the monolith?" --deep', "up to three rounds, and the judge asked in both orders"),
     ),
     "review": (
         ("review", "your uncommitted change, or this branch"),
@@ -55,10 +55,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("trial --arms lint", "static analysers alone: no model, no key"),
         ("trial scorecard", "what is on record about each model"),
     ),
-    "comment": (
-        ("comment last", "the last review of this folder, as Markdown"),
-        ("comment rebut.sarif --repository me/shop --previous old.md", "with links, and what was fixed since"),
-    ),
     "init": (("init", "find what is here, or set up a key; then a first debate"),),
     "list": (("list", "the sessions of this folder"), ("list --all --json", "all sessions, as JSON")),
     "show": (
@@ -85,6 +81,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("export last", "as Markdown, to the terminal"),
         ("export k7m2 --format html", "as one file for the browser, to send to a colleague"),
         ("export k7m2 --format json -o debate.json", "all events, to a file"),
+        ("export --format comment --repository me/shop", "the last review as a comment on a pull request"),
     ),
     "batch": (
         ("batch questions.jsonl --out results.jsonl", "every line is a debate; 20 run at once"),
@@ -112,19 +109,16 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "delete": (("delete k7m2", "delete one session"),),
     "verify": (("verify k7m2", "is the record complete and unaltered?"),),
-    "providers": (
-        ("providers", "all providers, and which are available"),
-        ("providers check mytool.toml", "check a file that adds a tool or a provider"),
-    ),
     "doctor": (
         ("doctor", "test every model that is available"),
         ("doctor claude codex@high --deep", "test these two in depth"),
         ("doctor --offline", "call no model"),
     ),
     "models": (
+        ("models", "all providers, and which are available"),
         ("models get qwen2.5-coder-1.5b", "download a model that can argue (1.1 GB)"),
         ("models get --from smollm2.gguf", "use a file that you already have"),
-        ("models", "which models are here?"),
+        ("models check mytool.toml", "check a file that adds a tool or a provider"),
     ),
     "demo": (
         ("demo", "a complete debate at reading speed"),
@@ -135,7 +129,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("check - --json < message.txt", "a message, before it is sent"),
         ("check REVIEW.md --all --root ../app", "every citation, checked in ../app"),
     ),
-    "config": (("config path", "where your config file is"), ("config show", "the settings in effect")),
+    "config": (
+        ("config path", "where your config file is"),
+        ("config show", "the settings in effect"),
+        ("config completion bash >> ~/.bash_completion", "complete commands with Tab, in bash"),
+        ("config completion zsh > ~/.zfunc/_rebut", "in zsh, with ~/.zfunc in fpath"),
+        ("config completion fish > ~/.config/fish/completions/rebut.fish", "in fish"),
+    ),
     "mcp": (
         ("mcp", "what a host starts, in the folder of the project"),
         ("mcp install", "add it to every agent host that is found here"),
@@ -148,9 +148,4 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("skill advice", "print lines for your repository's AGENTS.md"),
     ),
     "new": (("new protocol steelman", "creates steelman.py and test_steelman.py"),),
-    "completion": (
-        ("completion bash >> ~/.bash_completion", "bash"),
-        ("completion zsh > ~/.zfunc/_rebut", "zsh, with ~/.zfunc in fpath"),
-        ("completion fish > ~/.config/fish/completions/rebut.fish", "fish"),
-    ),
 }

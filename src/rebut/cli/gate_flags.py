@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from rebut.api import Setup
-from rebut.ci import earlier_reviews, gate, recorded_reviews
+from rebut.ci import gate, incremental_review, recorded_reviews
 from rebut.ci.gate import GatedReview, GateGrounds, stand
 from rebut.ci.output_formats import commands, log
 from rebut.ci.recorded_reviews import Review, is_out_of_reach, reviewed_target
@@ -30,7 +30,7 @@ from rebut.core.errors import (
 )
 from rebut.core.json_value import Json
 from rebut.core.text import counted
-from rebut.domain.gate_policy import Wish, settled
+from rebut.domain.gate_policy import Wish, combined_wish
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import ASKED, outcome_of
 from rebut.engine.plan import Plan
@@ -42,6 +42,7 @@ from rebut.reports.terminal import labelled
 from rebut.workspace.diff import line_counts
 from rebut.workspace.targets.git_change import is_sarif
 from rebut.workspace.targets.target import Target, text_target
+from rebut.workspace.targets.unread import unread_files
 
 UNDECIDED = (Aborted, NothingRead, ParticipantFailed, TooFewReplies)
 
@@ -150,7 +151,7 @@ class Gating:
         usable = not self.held.asked_for or is_out_of_reach(root, plan.workspace, setup.env)
         if self.again or not usable:
             return plan, None
-        record = recorded_reviews.find(root, plan)
+        record = recorded_reviews.reusable_review(root, plan)
         if record is None:
             return await self._building_on_earlier(setup, plan), None
         self.reused = True
@@ -164,7 +165,7 @@ class Gating:
         """The plan, with the earlier review of the same branch that it builds on, if there is one."""
         held = self.held
         hiding = (*held.basis.dismissals, *held.private, *held.pending)
-        earlier = await earlier_reviews.find(plan, setup.environment, hiding)
+        earlier = await incremental_review.earlier_review(plan, setup.environment, hiding)
         if earlier is None:
             return plan
         short, commit = sessions.short(setup.environment.root, earlier.session), earlier.commit[:12]
@@ -183,12 +184,24 @@ class Gating:
     def _without_findings(self, setup: Setup, has_target: bool) -> GateGrounds:
         """The grounds for a protocol without findings: of a policy, only `on_inconclusive` counts."""
         wish = self.flags.over(setup.config.gate) if has_target else self.flags
-        return GateGrounds(settled(wish, Wish(), ""))
+        return GateGrounds(combined_wish(wish, Wish(), ""))
 
     def _refuse_without_findings(self, protocol: Protocol, what: str) -> None:
         """A gate needs findings. That there will be none is an error before anything is paid for."""
         if self.wanted and not protocol.reviews:
             raise UsageError(f"{what} does not end in findings that a gate could judge", f"Remove {self.wanted}.")
+
+    async def nothing_read(self, setup: Setup, error: NothingRead) -> NothingRead:
+        """The error that nothing of a change was read, as the policy of the user and the base commit has it."""
+        about = replace(text_target(""), base=error.base)
+        self.held = await gate.grounds(setup.workspace, setup.environment.root, about, setup.config, self.flags)
+        unread = unread_files(error.unread, self.held.policy.unread_ok)
+        if unread.accepted and not unread.doubtful:
+            count = counted(len(unread.accepted), "file of the change is", "files of the change are")
+            what = f"there is nothing to review: [gate] unread_ok accepts that {count} not read"
+            return NothingRead(what, error.hint, exit_code=0)
+        self.excuse(error)
+        return error
 
     def excuse(self, error: RebutError) -> None:
         """A review that did not end passes if an inconclusive one may."""
@@ -208,6 +221,8 @@ class Gating:
         found = stand(Review.ended(outcome.session, outcome, self.target), self.held, applied=self.applied)
         failed = self._write(found)
         extra: dict[str, object] = {"reused": self.reused}
+        if self.verb:
+            extra["heading"] = review.heading(found.outcome, self.target)
         ending = partial(review.ending, target=self.target, brief=self.quiet) if self.verb else terminal.ending
         if self.form:
             code = found.ruling.code if self.held.asked_for else outcome.exit_code

@@ -24,9 +24,9 @@ FIRST = {
 """The commands of `rebut --help`, which a newcomer needs; `rebut help all` lists all of them."""
 
 COMMANDS: dict[str, CommandEntry] = {
-    "ask": CommandEntry("quick", "Two models answer a question; they debate only if they disagree.", START),
-    "review": CommandEntry("quick", "Review a change; every citation is checked.", START),
-    "plan": CommandEntry("quick", "Review a plan or a proposal.", START),
+    "ask": CommandEntry("verbs", "Two models answer a question; they debate only if they disagree.", START),
+    "review": CommandEntry("verbs", "Review a change; every citation is checked.", START),
+    "plan": CommandEntry("verbs", "Review a plan or a proposal.", START),
     "more": CommandEntry("resume", "Add a round to a debate.", START),
     "duel": CommandEntry("protocols", "A proposer against a challenger, until a judge picks a side.", DEBATE),
     "cross": CommandEntry("protocols", "A critic reviews a change or a proposal, a judge rules, you decide.", DEBATE),
@@ -43,23 +43,27 @@ COMMANDS: dict[str, CommandEntry] = {
     "answer": CommandEntry("resume", "Answer for a `caller` seat and resume the session.", SESSIONS),
     "fork": CommandEntry("resume", "Copy a session with another model or setting; answers are reused.", SESSIONS),
     "replay": CommandEntry("show", "Repeat a session from its record, offline.", SESSIONS),
-    "export": CommandEntry("export", "Export a session as HTML, Markdown, JSON, a decision record or SARIF.", SESSIONS),
+    "export": CommandEntry("export", "Export a session: HTML, Markdown, JSON, decision record, SARIF …", SESSIONS),
     "rerun": CommandEntry("rerun", "Run the checks of a session again, in the sandbox.", SESSIONS),
     "verify": CommandEntry("export", "Check that a session's record is complete and unaltered.", SESSIONS),
     "gate": CommandEntry("gate", "Pass or fail a recorded review by its findings, for CI.", SESSIONS),
-    "comment": CommandEntry("comment", "Write the comment on a pull request from a review.", SESSIONS),
     "apply": CommandEntry("apply", "Apply the patch of a review, or the fixes of single findings.", SESSIONS),
     "dismiss": CommandEntry("gate", "Hide a finding until the lines it cites change.", SESSIONS),
     "delete": CommandEntry("sessions", "Delete sessions permanently.", SESSIONS),
     "init": CommandEntry("init", "Find your models or set up a key, then have a first debate.", MODELS),
-    "providers": CommandEntry("models", "List the model providers, and which of them are available.", MODELS),
     "doctor": CommandEntry("doctor", "Test the available models: installed, logged in, answering.", MODELS),
-    "models": CommandEntry("models", "Download a model that runs inside rebut, without a key.", MODELS),
+    "models": CommandEntry("models", "List the models that can take a seat; download one that needs no key.", MODELS),
     "demo": CommandEntry("demo", "Show a complete scripted debate about a small repository.", OTHER),
     "check": CommandEntry("check", "Check every citation in a plan, a review or a message.", OTHER),
-    "config": CommandEntry("config", "Show where your config file is, and the settings in effect.", OTHER),
-    "completion": CommandEntry("completion", "Print the completion script for bash, zsh or fish.", OTHER),
+    "config": CommandEntry("config", "Show your config file and settings; print a completion script.", OTHER),
     "mcp": CommandEntry("mcp", "Serve rebut to agent hosts (claude, codex, Cursor …) as an MCP server.", DEVELOPERS),
     "skill": CommandEntry("skill", "Install the rebut skill for your coding agent.", DEVELOPERS),
     "new": CommandEntry("new", "Create a working protocol and its test, as a starting point.", DEVELOPERS),
 }
+
+FORMER: dict[str, tuple[str, ...]] = {
+    "providers": ("models",),
+    "comment": ("export", "--format", "comment"),
+    "completion": ("config", "completion"),
+}
+"""Former commands and what they stand for now. They work, and no list of commands shows them."""

@@ -135,7 +135,8 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
 def _vote(vote: Vote, text: Callable[[str, str, int], str]) -> dict[str, Any]:
     row = {"judge": vote.judge, "by": cut(vote.by, 100), "winner": vote.winner or None}
     row |= {"reasoning": text("votes", vote.reasoning, ITEM * 2)}
-    return row | ({"other_order": vote.other_order} if vote.other_order else {})
+    row |= {"other_order": vote.other_order} if vote.other_order else {}
+    return row | ({"flipped": vote.flipped} if vote.flipped else {})  # it chooses the side that it reads first or last
 
 
 def _answers(compared: SideBySide, text: Callable[[str, str, int], str]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rebut.api import Setup
@@ -18,7 +17,7 @@ from rebut.cli.options import wants_page
 from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
-from rebut.core.errors import Interrupted, Paused, RebutError, UsageError
+from rebut.core.errors import Interrupted, NothingRead, Paused, RebutError, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
@@ -57,12 +56,11 @@ def launch(
     everything: bool = False,
     gating: Gating | None = None,
 ) -> int:
-    _without_plugins()
     named = dict(named)
     again = repeated(named)
     if gating:
         gating.quiet = quiet or as_json
-    wanted = settled(wanted) if wanted is not None else None
+    wanted = with_kind(wanted) if wanted is not None else None
 
     async def plan(setup: Setup, **changes: Any) -> Plan:
         if wanted is None:
@@ -96,6 +94,10 @@ def launch(
                 made = await plan(setup, **changes)
                 made, outcome = await gating.prepare(setup, made) if gating else (made, None)
                 outcome = outcome or await start(made, setup.environment)
+            except NothingRead as error:
+                if gating:
+                    raise await gating.nothing_read(setup, error) from error
+                raise
             except RebutError as error:
                 if gating:
                     gating.excuse(error)
@@ -126,14 +128,6 @@ def launch(
     judge = gating.judge if gating else None
     code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
     return code or (3 if refused else 0)
-
-
-def _without_plugins() -> None:
-    """Where plugins of pydantic are switched off, an empty module replaces the one that finds them: it takes 8 ms."""
-    if os.environ.get("PYDANTIC_DISABLE_PLUGINS") == "__all__":
-        none = ModuleType("pydantic.plugin._loader")
-        none.__dict__["get_plugins"] = tuple
-        sys.modules.setdefault(none.__name__, none)
 
 
 def repeated(named: dict[str, Any]) -> Repeat | None:
@@ -382,7 +376,7 @@ def _write(file: int | None, row: dict[str, object]) -> None:
 # The kind of target, where the user has to say it
 
 
-def settled(wanted: Wanted) -> Wanted:
+def with_kind(wanted: Wanted) -> Wanted:
     """What is wanted, with its kind decided. Only the kind of a text can be unclear."""
     given = (wanted.content, wanted.artifact_file, wanted.stdin, wanted.context_file, wanted.from_transcript)
     if wanted.target == "auto" and not wanted.scope and not any(given):

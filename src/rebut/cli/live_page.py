@@ -171,7 +171,7 @@ def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
     workspace = Path(record.opened.workspace)
     known, never = list[str](), tuple[str, ...]()
     with suppress(RebutError):  # a config file that is wrong now says nothing about an old session
-        now = config.load(workspace=repository(workspace), env=os.environ)
+        now = config.load_config(workspace=repository(workspace), env=os.environ)
         known, never = now.known_secrets(os.environ), now.never
     fact, target = record.facts.get("snapshot"), target_of(record)
     if fact is None and target is None:

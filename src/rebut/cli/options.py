@@ -439,7 +439,7 @@ def scope_options(f: F) -> F:
     return click.option("--base", metavar="BRANCH", help="Same as --scope base:BRANCH.")(f)
 
 
-def shown(named: dict[str, Any]) -> dict[str, Any]:
+def collect_limits(named: dict[str, Any]) -> dict[str, Any]:
     """Collect a command's limits and fallbacks, and take the options that are about output out of its values."""
     named["limits"] = given_limits(named)
     named["fallbacks"] = fallbacks(named.pop("fallback"))

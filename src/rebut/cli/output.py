@@ -20,7 +20,7 @@ ENDLESS = 1_000_000
 """A width at which no line is wrapped."""
 
 
-def plain() -> bool:
+def is_plain() -> bool:
     """Whether `--plain` or `REBUT_PLAIN` is set: plain lines, one fact each, for screen readers."""
     import click
 
@@ -40,13 +40,13 @@ def spoken(text: str) -> str:
 
 
 def width() -> int:
-    return ENDLESS if plain() else max(40, min(_columns(), 120))
+    return ENDLESS if is_plain() else max(40, min(_columns(), 120))
 
 
 def rows_of_terminal() -> float:
     """The rows of the terminal on standard output; without end if that is none, or with `--plain`."""
     with suppress(OSError, ValueError):
-        if not plain() and sys.stdout.isatty():
+        if not is_plain() and sys.stdout.isatty():
             return os.get_terminal_size(sys.stdout.fileno()).lines or math.inf
     return math.inf
 
@@ -63,7 +63,7 @@ def _columns() -> int:
 
 def folded(text: str, file: TextIO, indent: int | None = None, *, less: int = 0) -> str:
     """Lines wrapped to the terminal, `less` columns narrower; unchanged for a pipe, whose text may be searched."""
-    if plain() or not file.isatty():
+    if is_plain() or not file.isatty():
         return text
     out: list[str] = []
     for line in text.split("\n"):
@@ -80,7 +80,7 @@ def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbat
     """
     file = file or sys.stdout
     text = fitted(text, file, emphasis=emphasis, verbatim=verbatim)
-    if text or not plain() or verbatim:
+    if text or not is_plain() or verbatim:
         _print(text, file)
 
 
@@ -97,7 +97,7 @@ def _print(text: str, file: TextIO) -> None:
 def fitted(text: str, file: TextIO, *, emphasis: bool = False, verbatim: bool = False) -> str:
     """A text as `say` prints it to `file`."""
     text = clean(text)
-    if plain() and not verbatim:
+    if is_plain() and not verbatim:
         text, emphasis = spoken(text), False
     if _is_workflow():
         text = harmless(text)
@@ -150,9 +150,11 @@ def _is_utf8(file: TextIO) -> bool:
     return (file.encoding or "").lower().replace("-", "") == "utf8"
 
 
-def page(text: str, *, allowed: bool = True) -> None:
+def print_paged(text: str, *, allowed: bool = True) -> None:
     """Print a text at a terminal through the pager (`PAGER`, else `less`) if it is longer than the screen."""
-    wanted = allowed and not plain() and os.environ.get("TERM") != "dumb" and os.environ.get("PAGER") not in ("", "cat")
+    wanted = (
+        allowed and not is_plain() and os.environ.get("TERM") != "dumb" and os.environ.get("PAGER") not in ("", "cat")
+    )
     import shutil
     import signal
 

@@ -24,7 +24,7 @@ PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs
 
 def show() -> int:
     here = Path.cwd().resolve()
-    settings = config.load(workspace=repository(here), env=os.environ)
+    settings = config.load_config(workspace=repository(here), env=os.environ)
     rows = [("models", one) for one in _models(settings)]
     if rows == [("models", NO_MODEL)]:
         rows += [("try", "a debate without a model   rebut demo")]

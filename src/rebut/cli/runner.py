@@ -18,14 +18,14 @@ from pathlib import Path
 
 from rebut.api import Setup
 from rebut.cli.deadline import began, on_alarm, switch_off
+from rebut.cli.failure_advice import Unanswered, unanswered
 from rebut.cli.json_result import brief
 from rebut.cli.live_page import LivePage
 from rebut.cli.options import LONGEST, wants_page
-from rebut.cli.output import folded, plain, rows_of_terminal, say, say_json, width
+from rebut.cli.output import folded, is_plain, rows_of_terminal, say, say_json, width
 from rebut.cli.screen import hotkeys
 from rebut.cli.screen.hotkeys import Keys
 from rebut.cli.screen.screen import Screen
-from rebut.cli.unanswered import Unanswered, unanswered
 from rebut.core import process, scratch
 from rebut.core.errors import (
     Aborted,
@@ -131,7 +131,7 @@ class CommandRun:
             self.control.on_heard = self.page.listen(self.control.on_heard)
             self.control.on_wait = self.page.waits(self.screen.waits)
             self.backends = {**self.page.backends(), **(backends or {})}
-        self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json, plain()) else None
+        self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json, is_plain()) else None
         if self.keys:
             self.screen.foot = self.keys.foot
         self.record: Record | None = None
@@ -189,7 +189,6 @@ class CommandRun:
             began() is not None
         )  # not where rebut runs inside another program, which has children of its own
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(None, scratch.remove_remains, os.environ)
         task = asyncio.ensure_future(self._in_time(act, setup))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._signal, task, number)
@@ -252,6 +251,8 @@ class CommandRun:
 
     def _ready(self, record: Record, folder: Path) -> None:
         self._slow.cancel()
+        # Not before: a debate that continues notes first which of its own tools it had to end.
+        asyncio.get_running_loop().run_in_executor(None, scratch.remove_remains, os.environ)
         self.record, self.folder = record, folder
         self.screen.ready(record, folder, self.control.calls)
         if self.page:

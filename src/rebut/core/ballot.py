@@ -156,9 +156,9 @@ def entry(remark: Remark, said: str, decided: Mapping[str, Json]) -> Json:
 
 def cited(text: str) -> list[Json]:
     """The places that a person's text cites, with the words that it quotes."""
-    from rebut.core.citation_syntax import find
+    from rebut.core.citation_syntax import find_citations
 
-    return [{"place": one.citation.place, "quote": one.citation.quote} for one in find(text)]
+    return [{"place": one.citation.place, "quote": one.citation.quote} for one in find_citations(text)]
 
 
 def nested(fields: Mapping[str, Json]) -> dict[str, Json]:

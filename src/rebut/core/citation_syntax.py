@@ -244,7 +244,7 @@ class _Piece:
     kind: Literal["", "tick", "said", "link"] = ""
 
 
-def find(text: str) -> list[FoundCitation]:
+def find_citations(text: str) -> list[FoundCitation]:
     """Every citation in prose or Markdown, in order. Fenced code is not searched; the line above may quote it."""
     found: list[FoundCitation] = []
     fence, waiting = "", -1

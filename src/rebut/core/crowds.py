@@ -7,7 +7,8 @@ document has as many over a whole block, so this bounds the time that a text of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterator
 
 from rebut.core.lazy_pattern import LazyPattern
 
@@ -54,14 +55,20 @@ class Crowds:
         self._left = [allowance.most] * (len(text) // BLOCK + 1) if allowance.counts else []
         self._full: set[int] = set()
 
-    def places(self, pattern: re.Pattern[str] | LazyPattern, text: str) -> Iterator[re.Match[str]]:
+    @property
+    def counts(self) -> bool:
+        return bool(self._left)
+
+    def places(
+        self, pattern: re.Pattern[str] | LazyPattern, text: str, start: int = 0, end: int = sys.maxsize
+    ) -> Iterator[re.Match[str]]:
         """The matches of a pattern, except in blocks that are crowded."""
         if not self._left:
-            yield from pattern.finditer(text)
+            yield from pattern.finditer(text, start, end)
             return
-        at, left = 0, self._left
+        at, left = start, self._left
         while at <= len(text):
-            for m in pattern.finditer(text, at):
+            for m in pattern.finditer(text, at, end):
                 block = m.start() // BLOCK
                 if left[block] > 0:
                     left[block] -= 1
@@ -80,7 +87,7 @@ class Crowds:
         self.charge(at, 1)
         return block not in self._full
 
-    def names(self, low: str, names: Sequence[str]) -> None:
+    def names(self, low: str, names: Collection[str]) -> None:
         """Finds the blocks that are full of these names, so that not even their surroundings need to be read."""
         if self._left and sum(map(low.count, names)) * NEAREST * 2 > len(low):
             for block in range(len(self._left)):

@@ -32,7 +32,7 @@ Every message says what happened and to whom; `hint` says what to do next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -65,11 +65,11 @@ class NotAvailable(UsageError):
 
 
 class NotSeated(UsageError):
-    """A seat is empty: no model was named for it, and none was found. `why_none` says why none was."""
+    """The seat of a `role` is empty: no model was named for it, and none was found. `why_none` says why none was."""
 
-    def __init__(self, message: str, hint: str = "", why_none: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", why_none: str = "", role: str = "") -> None:
         super().__init__(message, f"{hint} {why_none}".strip())
-        self.why_none = why_none
+        self.why_none, self.role = why_none, role
 
 
 class PriceUnknown(UsageError):
@@ -81,11 +81,16 @@ class UnknownSession(UsageError):
 
 
 class NothingRead(RebutError):
-    """None of the files of a target can be read. The exit code is 0 if none of them needs to be."""
+    """None of the files of a target can be read. The exit code is 0 if none of them needs to be.
 
-    def __init__(self, message: str, hint: str = "", exit_code: int = 3) -> None:
+    `unread` names the files, each with the reason, and `base` is the commit whose policy may accept them.
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", exit_code: int = 3, unread: Sequence[str] = (), base: str = ""
+    ) -> None:
         super().__init__(message, hint)
-        self.exit_code = exit_code
+        self.exit_code, self.unread, self.base = exit_code, unread, base
 
 
 class ParticipantFailed(RebutError):

@@ -49,3 +49,8 @@ def any_of(texts: Iterable[str]) -> str:
     if not branches:
         return ""
     return branches[0] if len(branches) == 1 and not ends else f"(?:{'|'.join(branches)}){'?' if ends else ''}"
+
+
+def any_character(characters: Iterable[str]) -> str:
+    """A pattern for one of these characters."""
+    return f"[{''.join(map(re.escape, sorted(set(characters))))}]"

@@ -27,6 +27,8 @@ LARGEST_STREAM = 16 * LARGEST_OUTPUT
 KEPT_OF_STDERR = 65_536
 _LINGERING = 1.0
 _POLL = 0.01
+MARK = "REBUT_RUN"
+"""The variable that says for which call a program was started."""
 _living: set[int] = set()
 """The groups that this process started and that it has not seen end."""
 
@@ -49,7 +51,7 @@ class ProcessResult:
         return self.data.decode("utf-8", "replace")
 
 
-async def run(
+async def run_program(
     argv: Sequence[str],
     *,
     cwd: Path,
@@ -59,20 +61,22 @@ async def run(
     cap: int = LARGEST_OUTPUT,
     on_spawn: Callable[[int], None] = ignore,
     on_line: Callable[[bytes], bool] | None = None,
-    mark: str = "",
+    mark: Path | None = None,
 ) -> ProcessResult:
     """Run a program until it ends, takes longer than `seconds` or prints more than `cap`. OSError if it cannot start.
 
     `on_line` gets each line of the output as soon as it is complete, with its line end, and returns whether to keep it.
     The last line may lack an end if the output was cut.
 
-    `mark` is a text in `env` that no other program has, such as the path of a folder made for this call.
+    `mark` is a folder that was made for this call. Its path is in the environment of the program, and so of all that
+    the program starts: on Linux they are recognised by it, also by a later process (see `end_left`).
 
     Whatever happens, cancellation included, no process of the group is left when this returns; on Linux, with a `mark`,
     none that has left the group either.
     """
     if mark:
         _adopt_orphans()
+        env = {**env, MARK: str(mark)}
     loop = asyncio.get_running_loop()
     watch = _Watch(on_line, cap)
     starting = asyncio.ensure_future(
@@ -175,13 +179,13 @@ class _Watch(asyncio.SubprocessProtocol):
         self.news.set()
 
 
-async def _end(transport: asyncio.SubprocessTransport, watch: _Watch, mark: str) -> None:
+async def _end(transport: asyncio.SubprocessTransport, watch: _Watch, mark: Path | None) -> None:
     """End the group, and what has left it, and close its pipes."""
     pid = transport.get_pid()
     try:
         await end_group(pid)
         if mark:
-            await _end_marked(mark.encode())
+            await _end_marked(mark)
         await _within(watch.exited, GRACE)
         await _within(watch.silent, _LINGERING)
     finally:
@@ -203,7 +207,7 @@ async def _within(event: asyncio.Event, seconds: float) -> None:
 # A process to talk with: it answers several questions, so that its pipes stay open.
 
 
-async def start(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:
+async def start_program(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:
     """Start a program whose standard input and output are pipes. OSError if it cannot start. See `stop`."""
     pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
@@ -244,21 +248,34 @@ async def end_group(pid: int) -> None:
             await asyncio.sleep(_POLL)
 
 
-async def _end_marked(mark: bytes) -> None:
-    """Kill the processes that have `mark` in their environment: they started a session of their own."""
+async def _end_marked(mark: Path) -> None:
+    """Kill the processes that have this mark in their environment: they started a session of their own."""
     until = time.monotonic() + GRACE
-    while time.monotonic() < until and (left := await asyncio.to_thread(_marked, mark)):
-        for pid in left:
-            _kill(pid)
-        await asyncio.sleep(_POLL)
+    left = True
+    while left and time.monotonic() < until:
+        left = await asyncio.to_thread(end_left, mark)
+        await asyncio.sleep(_POLL if left else 0)
 
 
-def _marked(mark: bytes) -> list[int]:
-    found = []
+def end_left(mark: Path, since: str = "") -> bool:
+    """Kill the processes of this user whose mark is this folder, or one in it. Whether there were any.
+
+    `since` is when the process started that made the folder: what is older is none of its children.
+    """
+    found = False
+    values = [f"\0{name}={mark}{end}".encode() for name in (MARK, "TMPDIR") for end in ("\0", "/")]
     for name in _processes():
+        folder, pid = Path("/proc", name), int(name)
         with suppress(OSError):  # it has ended, or belongs to another user
-            if mark in Path("/proc", name, "environ").read_bytes():
-                found.append(int(name))
+            begun = started(pid)
+            environment = b"\0" + (folder / "environ").read_bytes()
+            if not any(value in environment for value in values) or folder.stat().st_uid != os.geteuid():
+                continue
+            if not begun or is_zombie(pid) or (since and int(begun) < int(since)):
+                continue
+            if started(pid) == begun:  # not another one that got the number in between
+                found = True
+                _kill(pid)
     return found
 
 

@@ -19,12 +19,13 @@ import hmac
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import accumulate, chain
 from urllib.parse import quote
 
 from rebut.core import secret_contexts, secret_patterns
 from rebut.core.crowds import SECRET, Span
-from rebut.core.searched_text import SearchedText
+from rebut.core.searched_text import GatesByWord, SearchedText
 from rebut.core.text import clean
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z][a-z0-9-]{0,31}:[0-9a-f]{8}\]")
@@ -104,7 +105,7 @@ class Redactor:
         if marks:
             text = PLACEHOLDER.sub(mask, text)
         # Ends: each pass takes at least one character that is not part of a placeholder.
-        parts, whole = [(0, len(text))], SearchedText(text)
+        parts, whole = [(0, len(text))], SearchedText(text, _gates_by_word())
         while True:
             spans, is_searched = self._spans(text, parts, whole)
             if not (spans := _without(mask, text, spans)):
@@ -153,9 +154,11 @@ class Redactor:
         """All that is to be removed in these parts, in order, with overlaps merged; and whether all was searched."""
         found, is_searched = [*_pem_blocks(text), *self._known(text)], True
         if parts:
-            searched = whole if text is whole.text else SearchedText(SEAM.join(text[a:b] for a, b in parts), whole)
+            searched = whole
+            if text is not whole.text:
+                searched = SearchedText(SEAM.join(text[a:b] for a, b in parts), _gates_by_word(), whole)
             crowds = searched.crowds
-            if names := [name for name in secret_contexts.NAME_GATES if searched.has(name)]:
+            if crowds.counts and (names := searched.those(secret_contexts.NAME_GATES)):
                 crowds.names(searched.low, names)
             if full := list(crowds.spans(searched.text)):
                 is_searched = False  # what remains is searched in the next pass
@@ -182,6 +185,11 @@ class Redactor:
             while at >= 0:
                 yield at, at + len(value)
                 at = text.find(value, at + 1)
+
+
+@lru_cache(maxsize=1)
+def _gates_by_word() -> GatesByWord:
+    return GatesByWord((*secret_patterns.gates(), *secret_contexts.gates()))
 
 
 def _kind(secret: str) -> str:
@@ -267,10 +275,11 @@ def _on_every_line(mark: str, secret: str) -> str:
 
 # Private keys. --------------------------------------------------------------------------------------------------------
 
-MARKER = re.compile(r"-{4,5} ?(?P<what>BEGIN|END) (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+MARKER = re.compile(r"-----? ?(?P<what>BEGIN|END) (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 LINE_BREAK = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 KEY_LINE = re.compile(r"[\s+\->|#*\d:.\"'`]*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]*={1,2})[\s\\nr\"'`,+;]*")
 KEY_HEADER = re.compile(r"[\s+\->|#*\d:\"']*(?:(?:Proc-Type|DEK-Info|Version|Comment)\b.*)?")
+IN_ONE_LINE = re.compile(r"(?:\\+[nr]|[A-Za-z0-9+/=])+")
 LONGEST_KEY = 65_536
 
 
@@ -300,7 +309,7 @@ def _pem_blocks(text: str) -> Iterator[Span]:
 
 def _cut_at_end(text: str, mark: re.Match[str], limit: int) -> Iterator[Span]:
     end, at = mark.end(), mark.end()
-    if inline := re.compile(r"(?:\\+[nr]|[A-Za-z0-9+/=])+").match(text, at, limit):
+    if inline := IN_ONE_LINE.match(text, at, limit):
         end = at = inline.end()
     while (line_end := text.find("\n", at, limit)) >= 0 or at < limit:
         line_end = line_end if line_end >= 0 else limit

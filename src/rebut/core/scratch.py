@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from rebut.core.process_identity import started
+from rebut.core.process_identity import is_zombie, started
 
 STALE = 86_400.0
 """Seconds after which a folder is removed if it cannot be found out whether the process that made it still runs."""
@@ -68,6 +69,8 @@ def _place(env: Mapping[str, str]) -> Path | None:
 def remove_remains(env: Mapping[str, str]) -> None:
     """Remove the folders of runs that were killed: once in a process, those whose process no longer exists.
 
+    What their tools left running is ended first, in sessions of its own too: a tool has the folder's path as a mark.
+
     Whether a process of another machine or container exists cannot be seen here: its folder is removed after a day.
     """
     place = _place(env)
@@ -77,6 +80,12 @@ def remove_remains(env: Mapping[str, str]) -> None:
     for old in place.glob("run-*"):
         with suppress(OSError):
             named = re.fullmatch(rf"run-{processes_of()}-(\d+)-(\w*)-\w+", old.name)
-            is_over = _since(int(named[1])) != named[2] if named else time.time() - old.stat().st_mtime > STALE
+            is_over = time.time() - old.stat().st_mtime > STALE
+            if named:
+                is_over = _since(int(named[1])) != named[2] or is_zombie(int(named[1]))
             if is_over and not old.is_symlink():
+                if named and sys.platform == "linux":
+                    from rebut.core.process import end_left
+
+                    end_left(old, named[2])
                 shutil.rmtree(old, ignore_errors=True)

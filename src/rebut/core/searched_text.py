@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 
 from rebut.core.crowds import LONG, Allowance, Crowds
@@ -13,43 +13,114 @@ SHORTEST = 14
 RUN = re.compile(r"[A-Za-z0-9_+/=:-]{10}")
 """Somewhere in each such secret that has no space, which most code and prose has not."""
 
-SCATTERED = re.compile(r"(?<!\d)\d++(?:\D++\d++){3}")
-SCATTERED_WORD = re.compile(r"(?<!\d)\d++(?:[^\d\s]++\d++){3}")
+SCATTERED = re.compile(r"\d(?<!\d\d)\d*+(?:\D++\d++){3}")
+SCATTERED_WORD = re.compile(r"\d(?<!\d\d)\d*+(?:[^\d\s]++\d++){3}")
+"""Each begins with a digit, and the look behind it comes after: a search for a digit is many times faster."""
 SAMPLED = 32_768
 SLICES, SLICE = 16, 1024
 """How much of a longer text is read first to find out whether its words repeat."""
 
 
+KEPT_WORD = 48
+MOST_WORDS = 20_000
+LEARNT = 24
+"""Gates in the new words of a text, above which they are not remembered: to find those of each word takes too long."""
+
+
+class GatesByWord:
+    """Which gates are in which words: texts that a rule has to find for it to be worth trying.
+
+    The replies of a debate share most of their words. So each word is looked at once, and what it contains is known
+    when it comes again.
+    """
+
+    def __init__(self, gates: Iterable[str]) -> None:
+        """The gates are in lower case and without a space. One that begins with a line end has to begin a word."""
+        self._gates = tuple(dict.fromkeys(gates))
+        self._plain: set[str] = set()
+        self._others: dict[str, tuple[str, ...]] = {}
+
+    def read(self, words: set[str]) -> tuple[set[str], set[str]]:
+        """The gates that are in these words, and the words that have one or could be a secret."""
+        rest = words - self._plain
+        present: set[str] = set()
+        new = []
+        for word in rest:
+            gates = self._others.get(word)
+            if gates is None:
+                new.append(word)
+            elif gates:
+                present.update(gates)
+        if new:
+            low = joined(new)
+            found = [gate for gate in self._gates if gate in low]
+            present.update(found)
+            if len(found) <= LEARNT:
+                self._learn(new, found)
+        return present, rest
+
+    def _learn(self, words: list[str], gates: list[str]) -> None:
+        if len(self._plain) + len(self._others) > MOST_WORDS:
+            self._plain.clear()  # a screen may be drawn from a thread of its own: nothing is looked up again
+            self._others.clear()
+        for word in words:
+            if len(word) <= KEPT_WORD:
+                low = joined((word,))
+                inside = tuple([gate for gate in gates if gate in low])
+                if inside or len(word) >= SHORTEST:
+                    self._others[word] = inside
+                else:
+                    self._plain.add(word)
+
+
+def joined(words: Iterable[str]) -> str:
+    """Each word on a line of its own, in lower case."""
+    return "\n".join(("", *words)).lower()
+
+
 class SearchedText:
     """One text, and what several rules need to know about it: each is found out once, and only if it is needed."""
 
-    def __init__(self, text: str, whole: SearchedText | None = None) -> None:
+    def __init__(self, text: str, gates: GatesByWord, whole: SearchedText | None = None) -> None:
         """A part of a whole in which some secrets are gone. What the whole did not contain, no part of it does."""
         self.text = text
-        known: dict[str, bool] = whole._has if whole else {}
-        # In a long part it takes less to let a rule look for what may not be there than to find that out first.
-        self._has: dict[str, bool] = (
-            dict(known) if len(text) > LONG else {gate: False for gate in known if not known[gate]}
-        )
         self.allowance: Allowance = whole.allowance if whole else Allowance(text)
         self.crowds = Crowds(text, self.allowance)
         self._every: Collection[str] = text.split()
         self._is_plain = len(text) >= SAMPLED and _is_varied(text)
         """Hardly a word is there twice, so that to look at each of them alone takes longer than to look at the text."""
+        self._present: set[str] | None = None
+        self._has: dict[str, bool] = {}
+        if not self.allowance.counts:
+            self._present, self._every = gates.read(set(self._every))
+            self.has: Callable[[str], bool] = self._present.__contains__
+            """Whether a gate may be anywhere in the text."""
+            return
         if not self._is_plain:
             self._every = set(self._every)
-        self.words = "\n".join(("", *self._every)).lower()
-        """All words in lower case, most of them once: what is not in here is nowhere in the text, unless it contains a
-        space."""
-        # In a short text it takes less to look again than to remember.
-        self.has: Callable[[str], bool] = self._remembered if whole or len(text) > LONG else self.words.__contains__
-        """Whether a word, in lower case and without a space, may be anywhere in the text."""
+        self.has = self._remembered
+        known = whole._has if whole else {}
+        # In a long part it takes less to let a rule look for what may not be there than to find that out first.
+        self._has = dict(known) if len(text) > LONG else {gate: False for gate in known if not known[gate]}
 
     def _remembered(self, gate: str) -> bool:
         is_there = self._has.get(gate)
         if is_there is None:
             is_there = self._has[gate] = gate in self.words
         return is_there
+
+    def has_any(self, gates: Collection[str]) -> bool:
+        return any(map(self.has, gates)) if self._present is None else not self._present.isdisjoint(gates)
+
+    def those(self, gates: Collection[str]) -> Collection[str]:
+        """The gates among these that may be in the text."""
+        return list(filter(self.has, gates)) if self._present is None else self._present.intersection(gates)
+
+    @cached_property
+    def words(self) -> str:
+        """All words in lower case, most of them once: what is not in here is nowhere in the text, unless it contains a
+        space."""
+        return joined(self._every)
 
     @cached_property
     def low(self) -> str:
@@ -78,6 +149,8 @@ class SearchedText:
     @property
     def repeats(self) -> bool:
         """It has few words of its own, so that to look among them takes much less than to look at the text."""
+        if self._present is not None:
+            return sum(map(len, set(self.text.split()))) < len(self.text) // 2
         return not self._is_plain and len(self.words) < len(self.text) // 2
 
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from heapq import merge
+from itertools import chain, zip_longest
 
 from rebut.core import secret_patterns
 from rebut.core.crowds import VALUE, Span
-from rebut.core.lazy_pattern import LazyPattern
+from rebut.core.lazy_pattern import LazyPattern, any_of
 from rebut.core.searched_text import SearchedText
 
 MASKS = "\x01-\x08\x0e-\x1b\ue000-\uf8ff"
@@ -77,12 +77,14 @@ PADDED = LazyPattern(r"(?::[ ]{0,4})?(?P<value>\w{8,60}=)")
 """A value in base64 that ends in one `=`, which looks like a type before the sign of an assignment."""
 SHORTEST_PADDED = 9
 NAMES = (
-    *("passw(?:or[dt]|d)", "passphrase", "passcode", "pwd", "kennwort", "secret", "token", "credentials?", "creds"),
+    *("passw", "passphrase", "passcode", "pwd", "kennwort", "secret", "token", "credential", "creds"),
     *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
 )
+ENDINGS = {"passw": "(?:or[dt]|d)", "credential": "s?"}
 NAME_GATES = ("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "kennwort", "mnemonic", "masterauth")
 LINKED = tuple(
-    LazyPattern(rf"{name}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){MASKED_VALUE}{NEAR}") for name in NAMES
+    LazyPattern(rf"{name}{ENDINGS.get(name, '')}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){MASKED_VALUE}{NEAR}")
+    for name in NAMES
 )
 """A name and what links it to a value, looked for in lower case.
 
@@ -156,19 +158,37 @@ GLUE = """
 FUNCTION_WORDS = frozenset(GLUE.split())
 
 
+def gates() -> Iterable[str]:
+    """All that a text is asked for."""
+    return (
+        *NAMES,
+        *NAME_GATES,
+        *_gates_of_rules(),
+        *(g for g, _ in RULES_WITH_NAMES),
+        *(g for g, _ in GIVEN_WORDS),
+        *TAKES,
+    )
+
+
+@lru_cache(maxsize=1)
+def _gates_of_rules() -> frozenset[str]:
+    return frozenset(chain.from_iterable(gates for gates, _ in (*RULES, SESSIONS)))
+
+
 def found(searched: SearchedText) -> Iterator[Span]:
     """Where values are that their surroundings give away."""
     for named in secret_patterns.named(searched):
         value = named["value"][:ENOUGH]
         if (random_looking(value) or secret_patterns.mixed(value) or value.isdigit()) and not is_filler(value):
             yield named.span("value")
-    has_names = any(map(searched.has, NAME_GATES))
+    has_names = searched.has_any(NAME_GATES)
     if has_names:
         yield from _after_names(searched)
     yield from _commands(searched)
-    for gates, rule in (*RULES, SESSIONS) if searched.scattered else RULES:
-        if any(map(searched.has, gates)):
-            yield from rule(searched)
+    if searched.has_any(_gates_of_rules()):
+        for gates, rule in (*RULES, SESSIONS) if searched.scattered else RULES:
+            if searched.has_any(gates):
+                yield from rule(searched)
     for gate, rule in RULES_WITH_NAMES:
         if has_names and searched.has(gate):
             yield from rule(searched)
@@ -180,6 +200,8 @@ def found(searched: SearchedText) -> Iterator[Span]:
 def _after_names(searched: SearchedText) -> Iterator[Span]:
     text, low, crowds = searched.text, searched.low, searched.crowds
     for name, pattern in zip(NAMES, LINKED, strict=True):
+        if not searched.has(name):
+            continue
         typed, clear = name.startswith(TYPED), name not in SHORT_NAMES
         done = 0
         for link in crowds.places(pattern, low):
@@ -529,17 +551,20 @@ COMMANDS = {
     "<<<": "gh docker vault",
 }
 """Each option, and the commands to which it gives a password or a user with a password."""
-GIVEN_WORDS = tuple(dict.fromkeys("\n" + option.lower() for option in COMMANDS))
-"""The options where a word begins."""
+GIVEN_WORDS = tuple(
+    (word, tuple(name for option, names in COMMANDS.items() if "\n" + option.lower() == word for name in names.split()))
+    for word in dict.fromkeys("\n" + option.lower() for option in COMMANDS)
+)
+"""The options where a word begins, in lower case, each with its commands."""
 TAKES = {
     command: tuple(option for option, names in COMMANDS.items() if command in names.split())
     for command in {command for names in COMMANDS.values() for command in names.split()}
 }
-COMMAND = {name: LazyPattern(rf"{re.escape(name)}(?<![\w./-]{re.escape(name)})(?![\w-])") for name in TAKES}
-"""One pattern for each: a search for a pattern that begins with plain characters takes almost no time."""
+COMMAND = LazyPattern(rf"(?:^|[^\w./-])(?P<name>{any_of(TAKES)})(?![\w-])")
+ANY_GIVEN = LazyPattern(rf"\s(?:{any_of(COMMANDS)})")
 GIVEN = {
     options: LazyPattern(
-        rf"(?<=\s)(?P<option>{'|'.join(map(re.escape, options))})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)"
+        rf"\s(?P<option>{'|'.join(map(re.escape, options))})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)"
     )
     for options in TAKES.values()
 }
@@ -548,21 +573,26 @@ LINE = LazyPattern(r"[^\n\\]*+(?:\\[\s\S][^\n\\]*+)*+")
 
 
 def _commands(searched: SearchedText) -> Iterator[Span]:
-    """`mysql -p…`, `curl -u user:…`. What is behind a command is searched once, up to the next command or line."""
-    if not any(map(searched.has, GIVEN_WORDS)):
+    """`mysql -p…`, `curl -u user:…`: lines with such an option. Each belongs to the last command before it."""
+    if not any(searched.has(word) and searched.has_any(names) for word, names in GIVEN_WORDS):
         return
-    text, crowds = searched.text, searched.crowds
-    present = [pattern for name, pattern in COMMAND.items() if searched.has(name)]
-    done, last = 0, ("", 0)
-    for word in merge(*(crowds.places(p, text) for p in present), key=lambda word: word.start()):
-        if last[0]:
-            yield from _options_of(searched, *last, min(done, word.start()))
-        last = word[0], word.end()
-        if word.start() >= done:
-            line = LINE.match(text, word.end())
-            done = line.end() if line else word.end()
-    if last[0]:
-        yield from _options_of(searched, *last, done)
+    text, crowds, done = searched.text, searched.crowds, 0
+    for given in crowds.places(ANY_GIVEN, text):
+        while given.start() >= done:
+            start = _line_start(text, done, given.start())
+            line = LINE.match(text, start)
+            done = (line.end() if line else start) + 1
+            names = list(crowds.places(COMMAND, text, max(0, start - 1), done - 1))
+            for name, after in zip_longest(names, names[1:]):
+                yield from _options_of(searched, name["name"], name.end(), after.start() if after else done - 1)
+
+
+def _line_start(text: str, floor: int, at: int) -> int:
+    """Where the line begins on which this place is, with the lines before it that end in a backslash."""
+    start = text.rfind("\n", floor, at) + 1
+    while start > floor + 1 and text[start - 2] == "\\":
+        start = text.rfind("\n", floor, start - 1) + 1
+    return start or floor
 
 
 def _options_of(searched: SearchedText, command: str, start: int, end: int) -> Iterator[Span]:

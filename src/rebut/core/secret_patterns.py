@@ -12,12 +12,16 @@ from itertools import chain
 
 from rebut.core.crowds import Allowance, Crowds, Span
 from rebut.core.frozen import frozen
-from rebut.core.lazy_pattern import any_of
+from rebut.core.lazy_pattern import any_character, any_of
 from rebut.core.searched_text import SHORTEST, SearchedText
 from rebut.core.secret_table import TABLES
 
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
+WORD, ESCAPE = "[^A-Za-z0-9]", r"(?:\\(?:[nrtbf]|u[0-9a-fA-F]{4})|%[0-9A-Fa-f]{2})"
+"""The same as patterns for a character before a word, and for an escape."""
+LONGEST_GATE = 64
+"""No text that opens a secret is longer."""
 SMALL = 4_096
 """Characters of a text in which it takes no time to look for each name."""
 FEW = 8
@@ -73,7 +77,7 @@ class Shape:
 def spans(searched: SearchedText) -> Iterator[Span]:
     """Where secrets are that their own shape shows."""
     text, crowds, long = searched.text, searched.crowds, searched.long
-    words_first = searched.repeats or len(text) < SMALL  # otherwise it takes as long to look at its words alone
+    words_first = len(text) < SMALL or searched.repeats  # otherwise it takes as long to look at its words alone
     opened = _opened(long) if words_first else None
     if opened is None or len(opened) > FEW:
         yield from _all_opened(opened, text, crowds)
@@ -81,10 +85,10 @@ def spans(searched: SearchedText) -> Iterator[Span]:
         for shape in opened.values():
             yield from _held(shape, crowds.places(shape.pattern, text))
     spaced, unspaced = _others()
-    for word, shape in spaced:
+    for word, shape in spaced if searched.has_any(_gates_of_others()) else ():
         if searched.has(word):
             yield from _held(shape, crowds.places(shape.pattern, text))
-    for word, shape in unspaced:
+    for word, shape in unspaced if long else ():
         if searched.has(word) and shape.gate in long:
             if shape.opens:
                 yield from _held(shape, crowds.places(shape.pattern, text))
@@ -94,21 +98,15 @@ def spans(searched: SearchedText) -> Iterator[Span]:
 
 def _all_opened(opened: Mapping[int, Shape] | None, text: str, crowds: Crowds) -> Iterator[Span]:
     """The same as a search for one shape after the other, in one go. None are all."""
-    first, patterns, by_gate = _openings()
-    for pattern in (first, *patterns):
+    by_gate = _by_gate()
+    for begun in (_first(text), *(_begun(crowds.places(pattern, text)) for pattern in _openings(text))):
         done: dict[int, int] = {}
-        places = _matched(pattern, text) if pattern is first else crowds.places(pattern, text)
-        for place in places:
-            at = place.start(1)
-            for n, shape in by_gate[place[1]]:
+        for gate, at in begun:
+            for n, shape in by_gate[gate]:
                 wanted = opened is None or n in opened
                 if wanted and at >= done.get(n, 0) and (m := shape.pattern.match(text, at)):
                     done[n] = m.end()
                     yield from _held(shape, [m])
-
-
-def _matched(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    return [m] if (m := pattern.match(text)) else []
 
 
 def _held(shape: Shape, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
@@ -118,11 +116,10 @@ def _held(shape: Shape, matches: Iterable[re.Match[str]]) -> Iterator[Span]:
 
 def _opened(long: str) -> dict[int, Shape]:
     """The shapes that occur in these words, of those that begin with a text of their own."""
-    first, patterns, by_gate = _openings()
+    by_gate = _by_gate()
     found: dict[int, Shape] = {}
     left: dict[str, int] = {}
-    for place in chain(_matched(first, long), *(pattern.finditer(long) for pattern in patterns)):
-        gate, at = place[1], place.start(1)
+    for gate, at in chain(_first(long), *(_begun(pattern.finditer(long)) for pattern in _openings(long))):
         tries = left.get(gate, TRIES)
         if not tries:
             continue
@@ -133,6 +130,22 @@ def _opened(long: str) -> dict[int, Shape]:
             found |= {n: shape for n, shape in open if shape.pattern.match(long, at)}
         left[gate] = tries - 1 if open else 0
     return found
+
+
+def _begun(places: Iterable[re.Match[str]]) -> Iterator[tuple[str, int]]:
+    """Which beginning of a shape is at each of these places, and where it is."""
+    return ((place[1], place.start(1)) for place in places)
+
+
+def _first(text: str) -> list[tuple[str, int]]:
+    """The same for the start of the text."""
+    place = _opening(WORD).match("\n" + text[:LONGEST_GATE])
+    return [(place[1], 0)] if place else []
+
+
+def _openings(text: str) -> list[re.Pattern[str]]:
+    """Patterns for the beginnings of shapes after an edge, for the edges that this text may have."""
+    return [_opening(edge) for edge in ((WORD, ESCAPE) if "\\" in text or "%" in text else (WORD,))]
 
 
 def _around(shape: Shape, text: str, crowds: Crowds) -> Iterator[re.Match[str]]:
@@ -156,8 +169,8 @@ def named(searched: SearchedText) -> Iterator[re.Match[str]]:
     text, crowds, shapes_of = searched.text, searched.crowds, _keyed()
     # In a text that repeats few words it takes longer to look for each name than to look for all of them at once.
     few = None
-    if searched.repeats or len(text) < SMALL:
-        few = [name for name in shapes_of if searched.has(name)]
+    if len(text) < SMALL or searched.repeats:
+        few = searched.those(shapes_of)
     if few is not None and len(few) <= FEW:
         for name in few:
             # A name and its link are looked for in lower case; a search for plain characters takes no time.
@@ -202,17 +215,21 @@ def kind_of(secret: str) -> str | None:
 # Conditions on a whole secret, which a pattern could only state by looking far ahead. ---------------------------------
 
 
+LONG_PART, DIGIT, THREE_DIGITS = re.compile(r"[^-_.]{16}"), re.compile(r"\d"), re.compile(r"\d\D*+\d\D*+\d")
+"""Searched rather than counted: a token may be as long as the text."""
+
+
 def _always(token: str) -> bool:
     return True
 
 
 def dense(token: str) -> bool:
     """Random rather than words joined by hyphens: a long unbroken part, or several digits."""
-    return max(map(len, re.split(r"[-_.]", token))) >= 16 or sum(c.isdigit() for c in token) >= 3
+    return LONG_PART.search(token) is not None or THREE_DIGITS.search(token) is not None
 
 
 def _digits(token: str) -> bool:
-    return any(c.isdigit() for c in token)
+    return DIGIT.search(token) is not None
 
 
 def mixed(token: str) -> bool:
@@ -263,21 +280,40 @@ def _others() -> tuple[tuple[tuple[str, Shape], ...], tuple[tuple[str, Shape], .
 
 
 @lru_cache(maxsize=1)
-def _openings() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...], dict[str, list[tuple[int, Shape]]]]:
-    """Patterns for the beginnings of all other shapes, at the start of the text, of a word and after an escape; and the
-    shapes that each beginning may open, with their numbers.
+def _gates_of_others() -> frozenset[str]:
+    return frozenset(word for word, _ in chain(*_others()))
+
+
+def gates() -> Iterable[str]:
+    """All that a text is asked for."""
+    return (*_gates_of_others(), *_keyed())
+
+
+@lru_cache(maxsize=1)
+def _by_gate() -> dict[str, list[tuple[int, Shape]]]:
+    """The beginnings of all other shapes, each with the shapes that it may open and their numbers."""
+    others = {id(shape) for _, shape in chain(*_others())}
+    own: dict[str, list[tuple[int, Shape]]] = {}
+    for n, shape in enumerate(_shapes()):
+        if id(shape) not in others:
+            own.setdefault(shape.gate, []).append((n, shape))
+    return {gate: sorted(one for end in range(len(gate)) for one in own.get(gate[: end + 1], ())) for gate in own}
+
+
+@lru_cache(maxsize=2)
+def _opening(edge: str) -> re.Pattern[str]:
+    """A pattern for any of these beginnings after an edge.
 
     The edge is a part of the match: a search for a set of characters is several times faster than a look behind.
     """
-    spaced, unspaced = _others()
-    others = {id(shape) for _, shape in (*spaced, *unspaced)}
-    shapes = [(n, shape) for n, shape in enumerate(_shapes()) if id(shape) not in others]
-    gates = {shape.gate for _, shape in shapes}
-    by_gate = {gate: [one for one in shapes if gate.startswith(one[1].gate)] for gate in gates}
-    begin = f"(?=({any_of(gates)}))"
-    edges = ("[^A-Za-z0-9]", r"(?:\\(?:[nrtbf]|u[0-9a-fA-F]{4})|%[0-9A-Fa-f]{2})")
-    patterns = tuple(re.compile(edge + begin, re.ASCII) for edge in edges)
-    return re.compile(begin, re.ASCII), patterns, by_gate
+    return re.compile(f"{edge}(?=({_any_gate()}))", re.ASCII)
+
+
+@lru_cache(maxsize=1)
+def _any_gate() -> str:
+    """The first look is at a set for each of three characters: what follows most signs is none of them."""
+    gates = _by_gate()
+    return f"(?={''.join(any_character(gate[n] for gate in gates) for n in range(3))})(?:{any_of(gates)})"
 
 
 @lru_cache(maxsize=1)

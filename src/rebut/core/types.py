@@ -250,10 +250,6 @@ class Request:
         return f"{self.prompt}\n\n{self.followup}" if self.followup else self.prompt
 
 
-NOT_ANALYSED = "no analyser reads "
-"""How a note begins about files that static analysers left out; their number and names follow."""
-
-
 @frozen
 class Reply:
     """What came back from a backend that answered."""
@@ -271,6 +267,8 @@ class Reply:
     """What the user should know about this call, such as a retry or a schema that was put into the prompt."""
     unread: str = ""
     """The part of the question that it was not shown or could not read, if any: such an answer is not complete."""
+    skipped: tuple[str, ...] = ()
+    """The paths of changed files that it did not read, because nothing in it is for such a file."""
 
 
 class Backend(Protocol):

@@ -55,7 +55,7 @@ def strongest(found: Iterable[CodeCheck | None]) -> CodeCheck | None:
     return min((one for one in found if one), key=lambda one: order.get(one.mark, len(MARKS)), default=None)
 
 
-def rows(check: CodeCheck, indent: str = "   ") -> list[str]:
+def check_rows(check: CodeCheck, indent: str = "   ") -> list[str]:
     """A check for a prompt or a page: what it is to show, its mark, its code and what it printed."""
     out = [f"{indent}check ({check.runner}; its author says that it {check.claim}) [{check.verdict}]"]
     out += [f"{indent}| {line}" for line in check.code.strip("\n").split("\n")]

@@ -199,9 +199,9 @@ def _cites(value: Any) -> Any:
 
 def _cite(text: str) -> dict[str, str]:
     """A citation that was given as one text: its place, and the words that it quotes."""
-    from rebut.core.citation_syntax import find
+    from rebut.core.citation_syntax import find_citations
 
-    found = find(text)
+    found = find_citations(text)
     if len(found) == 1 and found[0].citation.quote:
         return {"place": found[0].citation.place, "quote": found[0].citation.quote}
     return {"place": text}
@@ -237,8 +237,11 @@ def _no_check(value: Any) -> Any:
     return None if isinstance(value, str) else value
 
 
-Checks = Literal["", "may have one", "weighs one", "weighs all"]
-"""Whether an entry of a form may have a check, rules on a statement that may have one, or on all of them."""
+Checks = Literal["", "may have one", "weighs one", "weighs all", "states some"]
+"""Whether an entry of a form may have a check, rules on a statement that may have one, or on all of them.
+
+A form with a document of its own states some: what the document says and a check shows.
+"""
 
 
 def code_of(holder: Form) -> CodeCheck | None:
@@ -258,28 +261,55 @@ def with_checks(form: type[F]) -> type[F]:
         entry = entry_of(form, name)
         if entry is not None and entry.checks:
             changed[name] = (list[_with_check(entry)], copy(field))  # type: ignore[misc]
-    if form.checks:
-        return _with_check(form)
+    changed |= _check_fields(form.checks)
     return create_model(f"Checked{form.__name__}", __base__=form, __doc__=form.__doc__, **changed) if changed else form
 
 
 @lru_cache(maxsize=64)
 def _with_check(entry: type[F]) -> type[F]:
-    fields: dict[str, Any] = {}
-    if entry.checks != "weighs all":
-        fields["check"] = (CHECK, Field(default=None, description="code that shows it; null for none"))
-    if entry.checks != "may have one":
-        fields["check_fault"] = (Words, Field(default="", description=FAULT))
+    fields = _check_fields(entry.checks)
     return create_model(f"Checked{entry.__name__}", __base__=entry, __doc__=entry.__doc__, **fields)
 
 
+def _check_fields(checks: Checks) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if checks in ("may have one", "weighs one"):
+        fields["check"] = (CHECK, Field(default=None, description="code that shows it; null for none"))
+    if checks in ("weighs one", "weighs all"):
+        fields["check_fault"] = (Words, Field(default="", description=FAULT))
+    if checks == "states some":
+        fields["checked"] = (list[CheckedStatement], Field(default_factory=no_items, description=STATED))
+    return fields
+
+
 CHECK = Annotated[CheckCode | None, BeforeValidator(_no_check)]
+
+
+class CheckedStatement(Form):
+    """A statement of a document, and code that shows it."""
+
+    text: str = Field(description="the statement, as the document has it")
+    check: CHECK = Field(default=None, description="code that shows it")
+
+
+STATED = "statements of the document that a check shows; empty for none"
 FAULT = "what is wrong with a check that is marked shown, if you rule against what it shows; empty for none"
 
 
 def fault_of(ruling: Form) -> str:
     """What a ruling says against a check; empty for a form without checks."""
     return str(getattr(ruling, "check_fault", ""))
+
+
+def weighs_checks(ruling: Form) -> bool:
+    """Whether this form has a field for what is wrong with a check: those of people and rules have none."""
+    return "check_fault" in type(ruling).model_fields
+
+
+def stated(reply: Form) -> list[tuple[str, CodeCheck]]:
+    """The statements of a document that have a check."""
+    found: Sequence[CheckedStatement] = getattr(reply, "checked", ())
+    return [(one.text, check) for one in found if one.text and (check := code_of(one))]
 
 
 def _listed(value: Any) -> Any:

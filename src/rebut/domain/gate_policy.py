@@ -72,7 +72,7 @@ THRESHOLDS = tuple(f"{severity}{only}" for severity in ("P1", "P2", "P3") for on
 """What a user may write: a severity, and whether only findings count that a check shows."""
 
 
-def settled(mine: Wish, theirs: Wish, source: str) -> Policy:
+def combined_wish(mine: Wish, theirs: Wish, source: str) -> Policy:
     """The user's wish, made stricter by the repository's (C16); `source` names where the latter is set.
 
     Only `unread_ok` adds up: what is not read is a decision of the project, and each file stays in the report.

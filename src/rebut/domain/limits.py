@@ -30,12 +30,12 @@ def clamped(source: str, value: float, low: float, high: float, notices: list[st
     if low <= value <= high:
         return value
     used = high if value > high else low
-    said, least, most, taken = map(plain, (value, low, high, used))
+    said, least, most, taken = map(plain_number, (value, low, high, used))
     notices.append(f"{source} = {said} is outside {least} to {most}; {taken} is used")
     return used
 
 
-def plain(value: float) -> str:
+def plain_number(value: float) -> str:
     """A number as a person writes it: `1000000000`, never `1e+09`."""
     return f"{value:.0f}" if abs(value) < 1e15 and value == int(value) else f"{value:g}"
 
@@ -97,7 +97,7 @@ def flag(name: str) -> str:
     return {"minutes": "--budget-minutes", "timeout": "--timeout"}.get(name, f"--max-{name}")
 
 
-def shown(name: str, value: float) -> str:
+def shown_limit(name: str, value: float) -> str:
     """A limit as a person reads it."""
     forms = {"usd": f"${value:,.2f}", "minutes": f"{value:g} min", "timeout": f"{value:g} s a call"}
     return forms.get(name, f"{value:,.0f} {name.removesuffix('s') if value == 1 else name}")

@@ -9,8 +9,8 @@ from typing import Any, cast
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted
-from rebut.domain import claims, ledger as ledgers
-from rebut.domain.claims import Doubt
+from rebut.domain import ledger as ledgers
+from rebut.domain.doubts import Doubt, heading_with, may_claim, other_doubts
 from rebut.domain.ledger import Ledger
 from rebut.domain.review_result import ReviewResult
 from rebut.domain.side_by_side import SideBySide
@@ -114,7 +114,7 @@ class Seated:
 ORDER = (
     *("kind", "heading", "decision", "conclusive", "complete", "basis", "stopped", "final", "label", "unsettled"),
     *("session", "verdict", "decision_notes", "data", "notes", "ledger", "seats", "spent", "rounds", "rows"),
-    *("caveats", "worth", "doubts"),
+    *("caveats", "worth", "doubts", "unread"),
 )
 """The fields of an outcome in the order of the journal."""
 
@@ -175,11 +175,13 @@ class Outcome:
     rows: tuple[tuple[str, str], ...] = ()
     """More rows for the ending, each with its label."""
     doubts: tuple[Doubt, ...] = ()
-    """What takes something away from what it may claim. rebut.domain.claims says what follows from each."""
+    """What takes something away from what it may claim. rebut.domain.doubts says what follows from each."""
     caveats: tuple[str, ...] = ()
     """What the heading states because of the doubts; it ends with them."""
     worth: Worth | None = None
     """What the first answers alone would have said, what the debate changed, and what that cost."""
+    unread: tuple[str, ...] = ()
+    """Files of the target that were not read, each with the reason; a policy may accept some of them."""
     session: str = ""
 
     @property
@@ -191,25 +193,25 @@ class Outcome:
     @property
     def only_unread(self) -> bool:
         """Whether it is inconclusive only because files were not read. A policy may accept these later."""
-        return not self.conclusive and bool(self.doubts) and not claims.besides(self.doubts, "files unread")
+        return not self.conclusive and bool(self.doubts) and not other_doubts(self.doubts, "files unread")
 
     @property
     def accepted(self) -> bool:
         """Whether a decision record may call the decision accepted."""
         if not self.doubts and self.caveats:  # recorded before doubts were
             return False
-        return self.conclusive and not self.unsettled and claims.may("accepted", self.doubts)
+        return self.conclusive and not self.unsettled and may_claim("accepted", self.doubts)
 
     def settled(self) -> Outcome:
         """The outcome with what its doubts leave of it: the heading, and whether it is conclusive."""
         doubts = self.doubts
-        if not self.conclusive and claims.may("conclusive", doubts):
+        if not self.conclusive and may_claim("conclusive", doubts):
             doubts = (*doubts, Doubt("undecided", said=self.stopped))
         return replace(
             self,
             doubts=doubts,
-            conclusive=claims.may("conclusive", doubts),
-            heading=claims.heading(self.heading, doubts),
+            conclusive=may_claim("conclusive", doubts),
+            heading=heading_with(self.heading, doubts),
             caveats=tuple(dict.fromkeys(doubt.heading for doubt in doubts if doubt.heading)),
         )
 
@@ -269,6 +271,7 @@ class Outcome:
             rows=tuple((str(label), str(text)) for label, text in data.get("rows", ())),
             worth=Worth.from_json(data["worth"]) if data.get("worth") else None,
             doubts=tuple(remade(Doubt, row) for row in data.get("doubts", ())),
+            unread=tuple(map(str, data.get("unread", ()))),
         )
 
 

@@ -189,7 +189,7 @@ def _wording(point: Point) -> str:
 
 def _check(said: Claim | Point | Move) -> str:
     """The check of a statement, on lines of its own below it."""
-    return "\n" + "\n".join(checks.rows(said.check)) if said.check else ""
+    return "\n" + "\n".join(checks.check_rows(said.check)) if said.check else ""
 
 
 def _remedy(objection: Point | Move) -> str:

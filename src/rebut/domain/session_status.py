@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rebut.core.text import counted, cut
 from rebut.core.types import ModelSpec
 from rebut.domain.checks import CHECKS
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import Ledger, from_json, noun_in
 from rebut.domain.outcome import Outcome, Seated
 from rebut.domain.user_notes import notes_of, unheard

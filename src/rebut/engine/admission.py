@@ -33,6 +33,11 @@ def most() -> int:
     return 1_000_000 if soft == resource.RLIM_INFINITY else max(1, (soft - SHARED) // PER_DEBATE)
 
 
+def running() -> int:
+    """How many debates are open in this process."""
+    return _running
+
+
 @asynccontextmanager
 async def admitted() -> AsyncIterator[None]:
     """Waits until one more debate can be open."""

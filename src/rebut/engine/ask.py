@@ -17,7 +17,7 @@ from rebut.core.json_value import Json
 from rebut.core.text import cut, fingerprint
 from rebut.core.types import LEFT, ModelSpec, SentBack
 from rebut.domain import prompts
-from rebut.domain.limits import flag, shown
+from rebut.domain.limits import flag, shown_limit
 from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
 from rebut.engine.parse import UnreadableReply, after_thinking, fits, parse
 from rebut.engine.runtime import Connection, Runtime
@@ -282,5 +282,5 @@ def _refused(runtime: Runtime, q: Question, worst: Amount, connection: Connectio
         return None
     cap = getattr(runtime.limits, name)
     return GivenUp(
-        "budget", f"the limit of {shown(name, cap)} leaves no room for this call", f"Raise it with {flag(name)}."
+        "budget", f"the limit of {shown_limit(name, cap)} leaves no room for this call", f"Raise it with {flag(name)}."
     )

@@ -14,7 +14,7 @@ from rebut.core.text import fingerprint, tokens, unescaped
 from rebut.core.types import LEFT, NO_MATERIAL, Material, ModelSpec, Participant, Request, SentBack, ignore
 from rebut.core.working_time import clock
 from rebut.domain.answers import Check as Check
-from rebut.domain.limits import MAX_OUTPUT, flag, shown
+from rebut.domain.limits import MAX_OUTPUT, flag, shown_limit
 from rebut.engine.live_answer import listen
 from rebut.engine.runtime import Connection, Runtime
 from rebut.engine.steering import Cut, left
@@ -126,7 +126,7 @@ async def call_once(
     # A model may also give up by itself, or a tool by its own limit, long before the minutes are used up.
     shortened = request.timeout < runtime.limits.timeout and took >= 0.9 * request.timeout
     if attempt.outcome == "timeout" and (shortened or took >= request.patience):
-        cap = shown("minutes", runtime.limits.minutes or 0)
+        cap = shown_limit("minutes", runtime.limits.minutes or 0)
         hint = f"Raise it with {flag('minutes')}."
         why = f"the limit of {cap} cut this call off after {took:.0f} s"
         attempt = replace(attempt, outcome="budget", message=why, hint=hint)  # the limit ended it, not the model
@@ -247,6 +247,7 @@ async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Att
         patient=connection.patient,
         notes=reply.notes,
         unread=runtime.door(reply.unread),
+        skipped=tuple(map(runtime.door, reply.skipped)),
     )
 
 

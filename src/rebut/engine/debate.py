@@ -18,7 +18,7 @@ from rebut.domain import ledger as ledgers, prompts, user_notes
 from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
 from rebut.domain.checks import CodeCheck
 from rebut.domain.ledger import Claim, Entry, Ledger, Point, Rerun, Unspoken
-from rebut.domain.limits import MAX_OUTPUT, shown
+from rebut.domain.limits import MAX_OUTPUT, shown_limit
 from rebut.domain.session_status import fallbacks, stood_in
 from rebut.engine.ask import Check, GivenUp, Question, settle
 from rebut.engine.output_files import write_files
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rebut.proof.checks import CheckedSides
     from rebut.workspace.patch import Patched
     from rebut.workspace.targets.target import Target
+    from rebut.workspace.targets.unread import UnreadFiles
 
 CLOSING_TOKENS = 3000
 """What the prompt of a closing call needs beside the debate itself."""
@@ -330,7 +331,7 @@ class Debate:
             if runtime.offline and runtime.parent is None:
                 raise NotOnRecord(f"the fact {key} is not on this record", RESUME_OR_FORK)
             name = "minutes" if runtime.seconds_left() <= 0 else ""
-            reason = f"the limit of {shown(name, getattr(runtime.limits, name))} was reached" if name else ""
+            reason = f"the limit of {shown_limit(name, getattr(runtime.limits, name))} was reached" if name else ""
             fact = Fact(key=key, cls="limit", value=reason)
             runtime.write(fact)
         return str(fact.value or "")
@@ -476,6 +477,13 @@ class Debate:
         if self._runtime.target is None:
             raise ProtocolError("this debate has no target", "Give one to `rebut.start(…, target=…)`.")
         return self._runtime.target
+
+    @property
+    def unread(self) -> UnreadFiles:
+        """The files of the target that were not read."""
+        from rebut.workspace.targets.unread import unread_in
+
+        return unread_in(self._runtime.record)
 
     @property
     def earlier_review(self) -> EarlierReview | None:
@@ -646,4 +654,4 @@ def _sides(runtime: Runtime) -> CheckedSides:
 
     sides = runtime.sides
     about_code = runtime.target is not None and runtime.target.kind != "proposal"
-    return CheckedSides(sides.new, sides.old, sides.version[:16], sides.changed, about_code)
+    return CheckedSides(sides.new, sides.old, sides.files_version[:16], sides.changed, about_code)

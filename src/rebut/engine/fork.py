@@ -20,7 +20,7 @@ from rebut.domain.earlier_review import EARLIER
 from rebut.domain.outcome import Outcome
 from rebut.engine.parse import fits
 from rebut.engine.plan import Environment, Plan, opened, sound
-from rebut.engine.run import debate_of, finish, run
+from rebut.engine.run import debate_of, finish, run_protocol
 from rebut.engine.runtime import redactor_of, runtime_of, view_of
 from rebut.engine.start import files_folder, new_session
 from rebut.engine.steering import as_decided, decisions
@@ -59,7 +59,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
         view = view_of(journal.record, folder, environment)
         reused = None if again else old
         runtime = runtime_of(journal.record, plan, environment, journal=journal, view=view, parent=reused)
-        return await run(runtime, plan, environment, folder)
+        return await run_protocol(runtime, plan, environment, folder)
 
 
 class ForkCount(tuple[int, int]):

@@ -18,7 +18,7 @@ from rebut.domain.outcome import Outcome
 from rebut.engine.admission import admitted
 from rebut.engine.fork import parent_of
 from rebut.engine.plan import Environment, Plan
-from rebut.engine.run import run
+from rebut.engine.run import run_protocol
 from rebut.engine.runtime import keys_of, runtime_of, view_of
 from rebut.engine.steering import LEFT_FACT
 from rebut.record.events import Amended, Asked, Fact, Failed, Resumed
@@ -69,7 +69,7 @@ async def _resume(
         await journal.sync()
         view, parent = view_of(record, folder, environment), parent_of(record, environment)
         runtime = runtime_of(record, plan, environment, journal=journal, view=view, parent=parent)
-        return await run(runtime, plan, environment, folder)
+        return await run_protocol(runtime, plan, environment, folder)
     finally:
         journal.close()
 

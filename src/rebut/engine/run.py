@@ -20,11 +20,12 @@ from rebut.core.errors import (
     WaitingForPerson,
 )
 from rebut.core.text import cut
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import NOTHING_KEPT, Move
 from rebut.domain.outcome import Outcome, so_far
 from rebut.domain.session_status import described, doubts_of, seated
 from rebut.domain.worth import Worth
+from rebut.engine.admission import running
 from rebut.engine.debate import Debate
 from rebut.engine.output_files import write_files
 from rebut.engine.plan import Environment, Plan
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from rebut.workspace.targets.unread import UnreadFiles
 
 
-async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Path) -> Outcome:
+async def run_protocol(runtime: Runtime, plan: Plan, environment: Environment, folder: Path) -> Outcome:
     """Run a debate whose opening is on record, under the user's control."""
     control = environment.control
     control.calls = plan.protocol.calls(as_decided(plan.settings, runtime.record)) if plan.protocol.calls else {}
@@ -59,7 +60,7 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
         with suppress(RecordError):  # a journal that cannot be written ends the debate itself
             while True:
                 await _take_notes(runtime, steering, folder)
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(max(LOOK, running() / LOOKS))
 
     runtime.publish = publish if plan.protocol.artifacts else None
     runtime.working_time.start()
@@ -87,7 +88,9 @@ async def run(runtime: Runtime, plan: Plan, environment: Environment, folder: Pa
 
 
 LOOK = 0.5
-"""Seconds between two looks into the session's inbox."""
+"""Seconds between two looks into the session's inbox …"""
+LOOKS = 40
+"""… and how many looks a second there are in one process: with many debates, each is looked at less often."""
 
 
 async def _take_notes(runtime: Runtime, steering: Steering, folder: Path) -> None:
@@ -221,6 +224,7 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
         rounds=record.spent_in_rounds(),
         session=record.opened.id,
         notes=tuple(dict.fromkeys(notes)),
+        unread=files.lines,
         worth=outcome.worth.paid(record) if outcome.worth else None,
     ).settled()
 

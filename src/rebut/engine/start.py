@@ -27,7 +27,7 @@ from rebut.domain.session_status import ASKED
 from rebut.engine.admission import admitted
 from rebut.engine.plan import OWN_OUTPUT, Environment, Plan, opened, sound
 from rebut.engine.protocol import FilesFolder, NewSession
-from rebut.engine.run import run
+from rebut.engine.run import run_protocol
 from rebut.engine.runtime import NEVER_HERE, runtime_of
 from rebut.record import sessions
 from rebut.record.events import Fact
@@ -42,7 +42,7 @@ async def start(plan: Plan, environment: Environment) -> Outcome:
     """Open a new session and run it."""
     async with _opened(plan, environment) as (folder, journal, view):
         runtime = runtime_of(journal.record, plan, environment, journal=journal, view=view)
-        return await run(runtime, plan, environment, folder)
+        return await run_protocol(runtime, plan, environment, folder)
 
 
 async def open_only(plan: Plan, environment: Environment) -> str:

@@ -19,7 +19,7 @@ from rebut.core.errors import DeadlineReached, Interrupted
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.domain import user_notes
-from rebut.domain.limits import shown
+from rebut.domain.limits import shown_limit
 from rebut.record.events import Fact
 from rebut.record.record import Amount, Record, seat_of, step_of
 from rebut.record.timings import median
@@ -193,7 +193,7 @@ class Steering:
         if not name and runtime.seconds_left() <= 0:
             name = "minutes"
         if name:
-            return f"the limit of {shown(name, getattr(runtime.limits, name))} leaves no room for another round"
+            return f"the limit of {shown_limit(name, getattr(runtime.limits, name))} leaves no room for another round"
         return ""
 
     def slow_calls(self) -> list[SlowCall]:

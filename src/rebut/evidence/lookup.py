@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, cast, get_args
 
 from rebut.core import event_loop
-from rebut.core.citation_syntax import Citation, FoundCitation, Place, find
+from rebut.core.citation_syntax import Citation, FoundCitation, Place, find_citations
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row
 from rebut.core.text import cut
@@ -48,7 +48,7 @@ class Mark:
         return cast(dict[str, Json], as_row(self))
 
 
-async def check(
+async def look_up_citation(
     citation: Citation,
     view: Workspace,
     *,
@@ -75,8 +75,8 @@ async def check(
 async def check_text(text: str, view: Workspace, base: str = "") -> list[tuple[FoundCitation, Mark]]:
     """Find and look up every citation in a text. `base` is the text's own folder in the workspace."""
     results: list[tuple[FoundCitation, Mark]] = []
-    for found in find(view.redact(text)):
-        results.append((found, await check(found.citation, view, base=base, planned=found.planned)))
+    for found in find_citations(view.redact(text)):
+        results.append((found, await look_up_citation(found.citation, view, base=base, planned=found.planned)))
     return results
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rebut.core.citation_syntax import Citation, find
+from rebut.core.citation_syntax import Citation, find_citations
 from rebut.domain.ledger import NOTHING_KEPT, Evidence
-from rebut.evidence.lookup import NO_TEXT, NOT_A_PLACE, PLANNED, by_quote, check
+from rebut.evidence.lookup import NO_TEXT, NOT_A_PLACE, PLANNED, by_quote, look_up_citation
 from rebut.workspace.tree import Overlay
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ async def marked(evidence: Sequence[Evidence], prose: str, sides: DebatedVersion
     """The citations of an entry with their marks: the structured ones first, then those found in its prose."""
     marks = [await _mark(e, sides) for e in evidence]
     places = {e.place.strip() for e in evidence}
-    for found in find(prose):
+    for found in find_citations(prose):
         if found.citation.place in places:
             continue
         places.add(found.citation.place)
@@ -35,7 +35,7 @@ async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = Fals
     cited = Citation.of(evidence.place, evidence.quote, sides.changed)
     # The text under discussion can be cited even if no workspace was kept.
     view = sides.new or Overlay(None, {}, str)
-    mark = await check(cited, view, artifact=sides.artifact, other=sides.old, planned=planned)
+    mark = await look_up_citation(cited, view, artifact=sides.artifact, other=sides.old, planned=planned)
     if mark.mark == "absent" or (mark.mark == "uncheckable" and mark.note in (NOT_A_PLACE, NO_TEXT)):
         mark = await by_quote(cited, view, sides.changed) or mark
     if sides.new is None and mark.mark == "uncheckable" and mark.note != PLANNED:
@@ -54,7 +54,7 @@ ALONE = re.compile(r"\s*(?:#{1,6}\s|\|)")
 
 def citing(text: str) -> list[str]:
     """The statements of a document that cite anything, in order, each once."""
-    return [one for one in dict.fromkeys(statements(text)) if find(one)]
+    return [one for one in dict.fromkeys(statements(text)) if find_citations(one)]
 
 
 def statements(text: str) -> Iterator[str]:

@@ -31,11 +31,13 @@ LOG = "process.log"
 """In the session's folder: what the last process printed, which is nothing unless it failed."""
 PATIENCE = 50.0
 """Seconds to wait until the debate has its session: hosts give up on a call after 60."""
+PACE = ("rounds", "both_orders")
+"""What `--deep` chooses beside limits, and a call through MCP leaves to the protocol and the config."""
 DRAIN = 10.0
 """Seconds that calls in flight get after SIGTERM."""
 
 
-async def start(request: Mapping[str, Any], folder: Path) -> str:
+async def start_debate(request: Mapping[str, Any], folder: Path) -> str:
     """Begin what is requested; returns the session. Raises what stopped it before it had one."""
     with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as printed:
         asked.write(json.dumps(request).encode())
@@ -198,7 +200,7 @@ async def _begun(setup: Setup, request: Mapping[str, Any]) -> Outcome | str:
         plan = replace(plan, asked={"verb": verb.name})
     same = recorded_reviews.same_under_way(setup.environment.root, plan)
     if same is None and plan.protocol.reviews:
-        same = recorded_reviews.find(setup.environment.root, plan)
+        same = recorded_reviews.reusable_review(setup.environment.root, plan)
     return same.opened.id if same else await begin(plan, setup.environment)
 
 
@@ -241,7 +243,7 @@ def _bounded(
     if max_usd is not None and max_usd < limits.get("usd", usual["usd"]):
         limits["usd"] = max_usd
     usual = {name: value for name, value in usual.items() if name not in limits}
-    # A question has the rounds that its protocol or the config says; a review is one look.
-    values = look.values if wanted else {name: value for name, value in look.values.items() if name != "rounds"}
+    # A question has the pace that its protocol or the config says; a review is one look.
+    values = look.values if wanted else {name: value for name, value in look.values.items() if name not in PACE}
     thrifty = "usd" not in limits and "tokens" not in limits
     return replace(look, values=values, limits=usual, thrifty=thrifty), limits

@@ -29,7 +29,7 @@ from rebut.record.record import Record, seconds
 from rebut.record.turn import WaitingTurn
 from rebut.reports import review
 from rebut.setup import config
-from rebut.setup.citations import CheckedText
+from rebut.setup.checked_text import CheckedText
 
 LARGEST = 8000
 """Bytes of a result as compact JSON."""
@@ -149,7 +149,7 @@ async def result_of(folder: Path, part: int = 1) -> SessionResult:
         found = await _ended(record, outcome)
     elif pid:
         found = _running(record)
-    elif waits := turn.read(folder, record):
+    elif waits := turn.whose_turn(folder, record):
         found = _waiting(record, waits, part)
     else:
         found = _stopped(record, _printed(folder))
@@ -189,7 +189,7 @@ async def _ended(record: Record, outcome: Outcome) -> SessionResult:
 async def _without_dismissed(record: Record) -> Outcome:
     """The outcome of a review, with what the user dismissed by today's lists."""
     workspace, made = Path(record.opened.workspace), Review.of(record)
-    settings = config.load(workspace=repository(workspace), env=os.environ)
+    settings = config.load_config(workspace=repository(workspace), env=os.environ)
     return stand(made, await grounds(workspace, sessions.home(), made.target, settings, Wish())).outcome
 
 

@@ -19,7 +19,7 @@ from rebut.mcp import debate_process
 from rebut.mcp.access import HostWorkspace
 from rebut.mcp.result import SessionResult, checked, result_of, under_way
 from rebut.record import inbox, sessions, turn
-from rebut.setup import citations
+from rebut.setup import checked_text
 from rebut.setup.verbs import is_file
 
 LARGEST = 2_000_000
@@ -189,7 +189,7 @@ class Calls:
             case ResultCall():
                 return self._workspace.session(call.session)
             case NewDebateCall():
-                session = await debate_process.start(self._request(call), self._workspace.folder)
+                session = await debate_process.start_debate(self._request(call), self._workspace.folder)
                 return sessions.home() / session
         raise AssertionError(call)
 
@@ -224,7 +224,7 @@ class Calls:
                 raise UsageError(f"{call.path} cannot be read: {error.strerror}") from error
         if len(text.encode(errors="replace")) > LARGEST:
             raise UsageError(f"the text is larger than {LARGEST:,} bytes", "Check it in parts.")
-        return checked(await citations.check_async(text, root=self._workspace.folder, folder=folder))
+        return checked(await checked_text.check_async(text, root=self._workspace.folder, folder=folder))
 
     async def _resume(self, call: DebateCall) -> Path:
         if call.topic or call.context or call.models or call.max_usd:
@@ -232,7 +232,7 @@ class Calls:
         folder = self._workspace.session(call.resume)
         record = sessions.load(folder)
         if not record.closed and not sessions.running(folder):
-            await debate_process.start({"session": folder.name}, self._workspace.folder)
+            await debate_process.start_debate({"session": folder.name}, self._workspace.folder)
         return folder
 
     async def _answer(self, call: AnswerCall) -> Path:
@@ -242,7 +242,7 @@ class Calls:
         record = sessions.load(folder)
         if record.closed:
             return folder  # as if the answer had come before: the result says how it ended
-        waits = turn.read(folder, record)
+        waits = turn.whose_turn(folder, record)
         if waits and waits.who == "person":
             raise UsageError(
                 f"it is a person's turn in session {folder.name}, and answer is for the caller only",
@@ -255,7 +255,7 @@ class Calls:
         if not call.answer.strip():
             raise UsageError("the answer is empty")
         request = {"session": folder.name, "key": waits.key, "answer": call.answer}
-        await debate_process.start(request, self._workspace.folder)
+        await debate_process.start_debate(request, self._workspace.folder)
         return folder
 
     async def _stop(self, call: StopCall) -> SessionResult:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from rebut.core.files import shipped
 from rebut.core.scratch import scratch_folder
-from rebut.core.text import counted
+from rebut.core.text import counted, cut, squeeze
 from rebut.domain.checks import MOST_CODE, MOST_OUTPUT, CheckMark, CodeCheck
 from rebut.proof import environments, runners, sandbox
 from rebut.proof.copies import Copied, configuration_globs, is_configuration, lay
@@ -23,6 +23,8 @@ from rebut.proof.runners import Runner, SideResult
 from rebut.proof.sandbox import Inside, Mount, Sandbox
 from rebut.workspace.tree import Workspace
 
+MOST_PRINTED = 80
+"""Characters of what a check printed, in a line about it."""
 AGAIN = 2
 """How often a check that shows something is run again: one that looks at the clock, or at chance, gives itself away."""
 
@@ -48,7 +50,7 @@ class CheckRunner:
     project: Path
     env: Mapping[str, str]
     redact: Callable[[str], str] = str
-    tables: Mapping[str, Runner] = field(default_factory=runners.load)
+    tables: Mapping[str, Runner] = field(default_factory=runners.load_runners)
     at_once: int = field(default_factory=lambda: max(1, os.cpu_count() or 1))
     _folder: Path | None = None
     _copies: dict[str, asyncio.Task[Copied]] = field(default_factory=dict)
@@ -57,7 +59,7 @@ class CheckRunner:
 
     async def available(self) -> dict[str, str]:
         """Every runner with what is missing for it here; empty if it works. Each is tried in the sandbox."""
-        box = await sandbox.find(self.env)
+        box = await sandbox.find_sandbox(self.env)
         if isinstance(box, str):
             return dict.fromkeys(self.tables, box)
         missing = await asyncio.gather(*(self._try(box, one) for one in self.tables.values()))
@@ -74,7 +76,7 @@ class CheckRunner:
 
     async def run(self, check: CodeCheck, sides: CheckedSides) -> CodeCheck:
         """The check with its mark, the reason, its output and its command."""
-        box = await sandbox.find(self.env)
+        box = await sandbox.find_sandbox(self.env)
         if isinstance(box, str):
             return replace(check, mark="not run", note=box)
         runner = self.tables.get(check.runner)
@@ -98,15 +100,25 @@ class CheckRunner:
         )
 
     async def side(self, check: CodeCheck, sides: CheckedSides) -> tuple[str, str]:
-        """What a check does on the new side alone: passes, fails or cannot run; empty if it was not run. And why."""
-        box, runner = await sandbox.find(self.env), self.tables.get(check.runner)
+        """What a check does on the new side alone: passes, fails or cannot run; empty if it was not run. And why.
+
+        One that is to print something passes if it prints that.
+        """
+        box, runner = await sandbox.find_sandbox(self.env), self.tables.get(check.runner)
         found = self._interpreter(runner.needs) if runner else f"no runner is called {check.runner}"
         if isinstance(box, str) or isinstance(found, str) or runner is None:
             return "", box if isinstance(box, str) else str(found)
         one = _Run(self, box, runner, found, check)
         copied = await self.copy(sides.new, f"new-{sides.version}")
         got = await one._once(copied.folder)
-        return ("", f"the sandbox could not start: {one.failed}") if one.failed else (got.side, self.redact(got.why))
+        if one.failed:
+            return "", f"the sandbox could not start: {one.failed}"
+        if check.shows == "prints this" and got.side != "cannot run":
+            right, printed = one.prints(got), cut(squeeze(self.redact(got.out)), MOST_PRINTED)
+            return (
+                ("passes", f"it {check.claim}") if right else ("fails", f"it prints {printed!r}, not {check.prints!r}")
+            )
+        return got.side, self.redact(got.why)
 
     def _hints(self, runner: Runner, check: CodeCheck, sides: CheckedSides) -> list[str]:
         """What the judge must know about a check beside its mark."""
@@ -121,7 +133,7 @@ class CheckRunner:
 
     def _interpreter(self, kind: str) -> Interpreter | str:
         if kind not in self._found:
-            self._found[kind] = environments.find(kind, self.project, self.env, self._own())
+            self._found[kind] = environments.find_interpreter(kind, self.project, self.env, self._own())
         return self._found[kind]
 
     def _own(self) -> Path:
@@ -204,10 +216,9 @@ class _Run:
         if new.side == "cannot run":
             return "broken", new.why
         if shows == "prints this":
-            expected = self.check.prints.strip()
-            if new.out.strip() != expected:
+            if not self.prints(new):
                 return "refuted", "it prints something else"
-            return self._independent(other.out.strip() == expected, sides, has_files, "prints the same")
+            return self._independent(self.prints(other), sides, has_files, "prints the same")
         if shows == "passes on the new version":
             if new.side == "fails":
                 return "refuted", "it fails on the new version"
@@ -224,6 +235,10 @@ class _Run:
         if other.side == "fails":
             return "refuted", "it fails on the old version as well"
         return "shown", "it fails on the new version and passes on the old one"
+
+    def prints(self, one: SideResult) -> bool:
+        """Whether a run printed what it was to print."""
+        return one.out.strip() == self.check.prints.strip()
 
     def _independent(self, same: bool, sides: CheckedSides, has_files: bool, what: str) -> tuple[CheckMark, str]:
         """Whether a check that does what it says depends on the project: else it shows nothing about it."""

@@ -26,7 +26,7 @@ class Interpreter:
     names: Mapping[str, str]
 
 
-def find(kind: str, project: Path, env: Mapping[str, str], scratch: Path) -> Interpreter | str:
+def find_interpreter(kind: str, project: Path, env: Mapping[str, str], scratch: Path) -> Interpreter | str:
     """The interpreter of a project, or what is missing. `scratch` is a folder for files that it needs."""
     match kind:
         case "python":

@@ -123,7 +123,7 @@ UNSIGNED = {
 }
 
 
-def load(user_tables: Mapping[str, object] | None = None, file: str = "config.toml") -> dict[str, Runner]:
+def load_runners(user_tables: Mapping[str, object] | None = None, file: str = "config.toml") -> dict[str, Runner]:
     """All runners by name: the shipped ones with the user's changes, and the user's own."""
     tables, mine = shipped("runners.toml")["runners"], user_tables or {}
     found = {}

@@ -136,7 +136,7 @@ class Sandbox:
                 listed.flush()
                 opened = ["/bin/sh", "-c", 'exec 3<"$0" && exec "$@"', listed.name]
                 command = [*opened, str(self.bwrap), "--args", "3", "--", str(self.prlimit), *kernel, "--", *argv]
-                got = await process.run(
+                got = await process.run_program(
                     command,
                     cwd=Path("/"),
                     env={"PATH": "/usr/bin:/bin"},
@@ -183,7 +183,7 @@ class Sandbox:
         return [*flags, *read_only, "--chdir", WORK]
 
 
-async def find(env: Mapping[str, str]) -> Sandbox | str:
+async def find_sandbox(env: Mapping[str, str]) -> Sandbox | str:
     """The sandbox of this machine; a sentence on what is missing if there is none. It is tried with one command."""
     if sys.platform != "linux":
         return "checks run on Linux only, in bubblewrap: use a container or a virtual machine here"

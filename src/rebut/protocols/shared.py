@@ -13,6 +13,8 @@ from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
 from rebut.domain.checks import may_add
+from rebut.domain.doubts import Doubt
+from rebut.domain.forms import fault_of, weighs_checks
 from rebut.domain.ledger import Ledger, MoveKind, Point, Same
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.domain.review_result import MOVES
@@ -21,6 +23,8 @@ from rebut.engine.protocol import Preparation
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from rebut.domain.forms import Form
 
 V = TypeVar("V")
 UNCONTESTED = "uncontested: the models that answered chose the same, and none argued against it"
@@ -212,6 +216,39 @@ def misread(ledger: Ledger, text: str) -> list[str]:
                 f"the reasons say that the citation of {found[1]} is {found[2]}; it is {', '.join(sorted(marks))}"
             )
     return list(dict.fromkeys(wrong))
+
+
+def is_shown(ledger: Ledger, id: str) -> bool:
+    """Whether a check shows a point."""
+    point = ledger.point(id)
+    return point is not None and point.check is not None and point.check.mark == "shown"
+
+
+def reason_of(reason: str, ruling: Form) -> str:
+    """The reason of a ruling, with what it says about the check."""
+    fault = fault_of(ruling)
+    return f"{reason} (On its check: {fault})" if fault else reason
+
+
+def overruled(ledger: Ledger, ids: Iterable[str], reply: Form) -> list[str]:
+    """Of the points against which a reply rules, those that a check shows and of whose check it names no fault, by id.
+
+    A person is not asked for that, and may rule as they like.
+    """
+    if not weighs_checks(reply):
+        return []
+    return [id for id in ids if is_shown(ledger, id) and not re.search(rf"\b{id}\b", fault_of(reply))]
+
+
+def name_faults(ids: Iterable[str]) -> list[str]:
+    """A complaint for each point that is overruled so."""
+    return [f"the check of {id} is marked shown: say under `check_fault`, by id, what is wrong with it" for id in ids]
+
+
+def check_ignored(ids: Sequence[str], ruled: str) -> Doubt:
+    """`ruled`: who rules how against these points."""
+    said = f"{ruled} {', '.join(ids)}, and nothing is said about what is wrong with the check"
+    return Doubt("check ignored", "A CHECK WAS IGNORED", said)
 
 
 def unsound(ledger: Ledger, points: Iterable[Point], noun: str = "point") -> list[str]:

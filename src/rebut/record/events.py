@@ -117,6 +117,8 @@ class Attempt:
     notes: Sequence[str] = ()
     unread: str = ""
     """The part of the question that it was not shown or could not read."""
+    skipped: Sequence[str] = ()
+    """The paths of changed files that it did not read, because nothing in it is for such a file."""
     again: bool = False
     """Lost on its way, perhaps paid for, and no failure yet: it is sent once more, which is the next attempt, unless a
     limit or a stop comes first."""

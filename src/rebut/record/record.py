@@ -128,7 +128,7 @@ class Record:
                 call = self.call(e.key)
                 call.attempts[e.attempt] = e
                 asked = call.asked.get(e.attempt)
-                self.committed += settled(asked, e) - (reserved(asked) if asked else Amount())
+                self.committed += counted_cost(asked, e) - (reserved(asked) if asked else Amount())
             case Answered() as e:
                 self.call(e.key).answered = e
             case Failed() as e:
@@ -270,7 +270,7 @@ def reserved(asked: Asked) -> Amount:
     return Amount() if asked.patient else Amount(1, asked.tokens, asked.usd or 0.0)
 
 
-def settled(asked: Asked | None, attempt: Attempt) -> Amount:
+def counted_cost(asked: Asked | None, attempt: Attempt) -> Amount:
     """What a call counts as cost. Where nothing was reported, what was reserved: never less than the true cost.
 
     A call that timed out or broke off may be billed; only one that the provider rejected is not.

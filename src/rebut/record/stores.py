@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rebut.record.journal import Journal
 
 SCHEMES = ("postgresql://", "postgres://")
-EXTRA = "Run `pip install 'rebut[postgres]'`."
 
 
 class Store(Protocol):
@@ -43,6 +42,9 @@ class Store(Protocol):
 
     def open(self, folder: Path, listener: Callable[[Line], None] | None) -> Journal:
         """Take the session for this process. `SessionBusy` while another has it."""
+
+    def epoch(self, id: str) -> int:
+        """The number of this process's turn with a session that it has open; each process that takes it raises it."""
 
     def running(self, id: str) -> str:
         """The process that has the session; empty for none."""
@@ -100,7 +102,14 @@ def need_psycopg() -> None:
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        raise UsageError("PostgreSQL needs psycopg, which is not installed", EXTRA) from None
+        raise UsageError("PostgreSQL needs psycopg, which is not installed", install()) from None
+
+
+def install() -> str:
+    """How to install what PostgreSQL needs."""
+    from rebut.core.installation import with_extra
+
+    return f"Run `{with_extra('postgres')}`."
 
 
 def _without_password(url: str) -> str:
@@ -113,6 +122,6 @@ def _without_password(url: str) -> str:
     return url.replace(f":{parts.password}@", "@", 1)
 
 
-def shown(url: str) -> str:
+def shown_address(url: str) -> str:
     """An address without its password and its parameters, for messages."""
     return _without_password(url).partition("?")[0]

@@ -41,7 +41,7 @@ def keep(folder: Path, waits: WaitingForCaller | WaitingForPerson, record: Recor
     files.write(folder / NAME, json.dumps(as_row(turn)).encode(errors="replace"), 0o600)
 
 
-def read(folder: Path, record: Record) -> WaitingTurn | None:
+def whose_turn(folder: Path, record: Record) -> WaitingTurn | None:
     """For what the debate waits; None if it has continued since, or does not wait."""
     try:
         turn = WaitingTurn(**json.loads(files.read(folder / NAME)))

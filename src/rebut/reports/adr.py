@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rebut.core.text import counted, cut, inline, tame
-from rebut.domain.claims import RULES
+from rebut.domain.doubts import RULES
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.session_status import counted_ledger, outcome_of, status

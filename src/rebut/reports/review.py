@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from rebut.core.text import counted, cut, squeeze
-from rebut.core.types import NOT_ANALYSED
 from rebut.domain.amounts import duration, money
 from rebut.domain.outcome import BY_PROGRAMS, Outcome, Seated
 from rebut.domain.review_result import CHECK, OUTSIDE, ReviewFinding, ReviewResult
@@ -58,13 +56,17 @@ def ending(
         rows += [*block(finding, target, width), ""]
     if rest := blocks[most:]:
         rows += hanging(f"  {len(rest)} more, with the code in `rebut show {short or 'ID'} --all`:", width, 4)
-        rows += [*table(rest, width), ""]
+        rows += [*finding_table(rest, width), ""]
     for f in made.fixed_since:
         rows += labelled("fixed", f"{f.id} {f.place or 'no place'}  {f.severity}  {squeeze(f.text)}", width)
         rows += hanging(f"{'':<16}by {squeeze(f.fixed_by)}", width, 19)
     rows += [""] if made.fixed_since else []
     if apart := [f for f in made.findings if f.hidden == OUTSIDE and f.severity != "P3" and not everything]:
-        rows += [*hanging("  outside the change, so not counted:", width, 4), *table(apart[:MOST_BLOCKS], width), ""]
+        rows += [
+            *hanging("  outside the change, so not counted:", width, 4),
+            *finding_table(apart[:MOST_BLOCKS], width),
+            "",
+        ]
     rows += hanging(f"  {summary(outcome, target)}", width, 4)
     for note in _notes(outcome, told):
         rows += labelled("note", note, width)
@@ -85,20 +87,27 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
     if counts:
         return f"{counted(len(problems) + len(before), 'problem')} to fix ({', '.join(counts)})"
     if not outcome.conclusive or not outcome.complete:
-        return "no problem found in what was reviewed"
+        nothing = target is not None and target.changes and not files_read(outcome, target)[0]
+        return "nothing was reviewed" if nothing else "no problem found in what was reviewed"
     if fixed := _fixed(made):  # the reviewed files still have them until the patch is applied
         return f"{counted(len(fixed), 'problem')} found, fixed in the final version"
     said = "no problems to fix" if minor else "no problems found"
-    if skipped := _not_analysed(outcome.notes):
-        files = f"{len(target.changes) - skipped} of {counted(len(target.changes), 'file')}" if target else ""
-        return f"{said} in {files or 'what analysers read'}"
-    return f"{said} in {_size(target)}" if target else said
+    if target is None:
+        return said
+    read, every = files_read(outcome, target)
+    if not read and every:
+        count = counted(every, "file of the change is", "files of the change are")
+        return f"nothing to review: [gate] unread_ok accepts that {count} not read"
+    part = f"{read} of {counted(every, 'file')}"
+    return f"{said} in {_size(target) if read == every else part}"
 
 
-def _not_analysed(notes: Sequence[str]) -> int:
-    """The number of files that static analysers left out, because none of them is for such a file."""
-    found = (re.match(rf"\w+: {NOT_ANALYSED}(\d+) ", note) for note in notes)
-    return sum(int(one[1]) for one in found if one)
+def files_read(outcome: Outcome, target: Target) -> tuple[int, int]:
+    """How many files of a target were read, and how many it has; pictures, fonts, sound and film aside."""
+    noted = [note.removeprefix("not read: ") for note in outcome.notes if note.startswith("not read: ")]
+    unread = outcome.unread or noted  # sessions from before have only the notes
+    skipped = sum(any(line.startswith(f"{c.path}: ") for line in unread) for c in target.changes)
+    return len(target.changes) - skipped, len(target.changes) + len(unread) - skipped
 
 
 def _fixed(made: ReviewResult) -> list[ReviewFinding]:
@@ -131,11 +140,16 @@ def doubtful(outcome: Outcome, target: Target) -> str:
     why: list[str] = []
     for doubt in outcome.doubts:
         if doubt.kind == "files unread":
-            unread = sum(note.startswith("not read: ") for note in outcome.notes)
-            why.append(f"{unread} of {counted(unread + len(target.changes), 'file')} not read")
+            read, every = files_read(outcome, target)
+            why.append(f"{every - read} of {counted(every, 'file')} not read")
         elif "conclusive" in doubt.denies:
             why.append(cut(doubt.said or doubt.kind, 160))
     return f"Not decided: {'; '.join(dict.fromkeys(why)) or outcome.stopped or outcome.heading}."
+
+
+def heading(outcome: Outcome, target: Target) -> str:
+    """The heading of `review` and `plan` for programs: why nothing was decided, if so; what the findings come to."""
+    return f"{doubtful(outcome, target)} {headline(outcome, target)}".strip()
 
 
 def by_programs(outcome: Outcome) -> str:
@@ -180,7 +194,7 @@ def _status(f: ReviewFinding) -> Iterable[str]:
         yield f.hidden
 
 
-def table(findings: Sequence[ReviewFinding], width: int) -> list[str]:
+def finding_table(findings: Sequence[ReviewFinding], width: int) -> list[str]:
     """A line for each of many findings: id, severity, place and what is wrong; where there is space, its mark, too."""
     wide = width >= WIDE
     marks = [", ".join([*_status(f)][1:]) if wide else "" for f in findings]
@@ -285,9 +299,11 @@ def _who(seats: Sequence[Seated]) -> Iterable[str]:
 
 def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
     """Notes on what was not read and on what could not be applied; the others are in `rebut show`."""
-    wanted = (NOT_ANALYSED, "no check could be run", "not read", "not applied", "applied", "there is no final patch")
-    notes = (note.removeprefix("critic: ") if NOT_ANALYSED in note else note for note in outcome.notes)
-    return [note for note in notes if note.startswith(wanted) and note not in told][:6]
+    wanted = ("no check could be run", "not read", "not applied", "applied", "there is no final patch")
+    shown = [note for note in outcome.notes if note.startswith(wanted) and note not in told][:6]
+    if any(doubt.kind == "files unread" for doubt in outcome.doubts):
+        shown.append("to accept files that are not read, name them in unread_ok of [gate] in rebut.toml")
+    return shown
 
 
 def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: bool) -> list[str]:

@@ -11,7 +11,7 @@ from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
 from rebut.domain.checks import CHECKS
 from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
-from rebut.domain.limits import is_clamped, shown
+from rebut.domain.limits import is_clamped, shown_limit
 from rebut.domain.outcome import BY_PROGRAMS, Outcome, Rewritten
 from rebut.domain.session_status import asked_by, ledger_of
 from rebut.domain.user_notes import FACT
@@ -101,7 +101,7 @@ def _context_line(record: Record) -> str:
     if not fact or not isinstance(fact.value, dict):
         return ""
     from rebut.core.redaction import PLACEHOLDER
-    from rebut.workspace.context import Gathered, shown as shown_path
+    from rebut.workspace.context import Gathered, printable_name as shown_path
 
     given = Gathered.from_json(fact.value)
     secrets = len({found for piece in given.files for found in PLACEHOLDER.findall(piece.text)})
@@ -122,7 +122,7 @@ def _limits(opened: Opened, limits: Mapping[str, Any]) -> list[str]:
 
 def shown_limits(limits: Mapping[str, Any]) -> list[str]:
     order = ("timeout", "minutes", "usd", "tokens", "calls")
-    return [shown(name, limits[name]) for name in order if limits.get(name) is not None]
+    return [shown_limit(name, limits[name]) for name in order if limits.get(name) is not None]
 
 
 def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *, width: int = 80) -> str:
@@ -239,7 +239,7 @@ def ending(
         return answers.ending(outcome, compared, width=width, short=short, told=told, points=points)
     made = outcome.review
     said = outcome.verdict.winner if outcome.verdict else made.headline if made else ""
-    rows = difference(outcome.rewritten, width, short, everything) if outcome.rewritten else []
+    rows = rewritten_diff(outcome.rewritten, width, short, everything) if outcome.rewritten else []
     rows += hanging(f"  {outcome.heading}  {said}".rstrip(), width, 4)
     if outcome.verdict:
         rows += _indented(outcome.verdict.reasoning, width)
@@ -271,7 +271,7 @@ def in_short(outcome: Outcome, width: int) -> list[str]:
     return rows + (_indented(cut(outcome.decision, 4 * width), width) if outcome.decision else [])
 
 
-def difference(made: Rewritten, width: int, short: str, everything: bool) -> list[str]:
+def rewritten_diff(made: Rewritten, width: int, short: str, everything: bool) -> list[str]:
     """What a rewritten text changes, as a diff; its beginning only, unless everything is wanted."""
     lines = made.diff.splitlines()
     counts = [sum(line.startswith(sign) for line in lines) for sign in "+-"]

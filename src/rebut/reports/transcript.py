@@ -68,7 +68,7 @@ def said(call: Call, known: Known, width: int) -> list[str]:
     head = f"  {seat}, {step}"
     if call.answered:
         rows = hanging(f"{head}  ({', '.join(_by(call))})", width, 4)
-        rows += answer(call.answered.value, known, width)
+        rows += answer_rows(call.answered.value, known, width)
         rows += [
             line
             for c in call.answered.complaints
@@ -108,7 +108,7 @@ def questions(call: Call) -> list[str]:
     return rows
 
 
-def points(ledger: Ledger, width: int) -> list[str]:
+def point_rows(ledger: Ledger, width: int) -> list[str]:
     """Every point with its status and all answers to it, then every claim; each with its citations and their marks."""
     rows = render.points(ledger, status=ledger.shown_status, answers="all")
     for c in ledger.claims:
@@ -118,7 +118,7 @@ def points(ledger: Ledger, width: int) -> list[str]:
     return [*out, ""] if out else []
 
 
-def answer(value: Any, known: Known, width: int) -> list[str]:
+def answer_rows(value: Any, known: Known, width: int) -> list[str]:
     """An answer, indented: paragraphs as they are, then each label with its items."""
     rows: list[str] = []
     for row in render.answer(value, known):

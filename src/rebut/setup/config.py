@@ -22,7 +22,7 @@ from rebut.core.frozen import frozen
 from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
-from rebut.domain.limits import RANGES, clamped, plain
+from rebut.domain.limits import RANGES, clamped, plain_number
 from rebut.setup.config_files import (
     REPO_FILE,
     UserTables,
@@ -169,7 +169,7 @@ def nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:
     return next(iter(get_close_matches(name, known, n=1, cutoff=cutoff)), "")
 
 
-def load(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = None) -> Config:
+def load_config(*, workspace: Path, env: Mapping[str, str], user_file: Path | None = None) -> Config:
     """Read both files. A file that was named must exist; a file in its usual place may be missing."""
     path, user, repo = both_files(workspace, env, user_file)
     notices: list[str] = []
@@ -213,7 +213,7 @@ def _lower(limits: Mapping[str, float], ceilings: Mapping[str, float], notices: 
         mine, theirs = limits[name], ceilings[name]
         if mine != theirs:
             which = f"{REPO_FILE} lowers it" if theirs < mine else "a repository may not raise it"
-            mine_said, theirs_said, used = map(plain, (mine, theirs, min(mine, theirs)))
+            mine_said, theirs_said, used = map(plain_number, (mine, theirs, min(mine, theirs)))
             notices.append(f"limits.{name}: yours {mine_said}, {REPO_FILE} {theirs_said}; {which}, so {used}.")
     given = [name for name in RANGES if name in limits or name in ceilings]
     return {name: min(limits.get(name, math.inf), ceilings.get(name, math.inf)) for name in given}
@@ -275,21 +275,21 @@ def _tools(user: UserTables, file: str) -> Mapping[str, Tool]:
                 f"{file}: {name} is both in tools and in providers", "Choose another name for one of them."
             )
 
-    def load_tools() -> dict[str, Tool]:
-        from rebut.backends.cli_tools.tables import load
+    def tools() -> dict[str, Tool]:
+        from rebut.backends.cli_tools.tables import load_tools
 
-        return {name: tool for name, tool in load(mine, file).items() if name not in providers}
+        return {name: tool for name, tool in load_tools(mine, file).items() if name not in providers}
 
-    return load_tools() if mine else LazyTables(load_tools)  # mistakes of the user are reported at once
+    return tools() if mine else LazyTables(tools)  # mistakes of the user are reported at once
 
 
 def _analysers(mine: Mapping[str, Any], file: str) -> Mapping[str, Analyser]:
-    def load_analysers() -> dict[str, Analyser]:
-        from rebut.backends.linters.tables import load
+    def analysers() -> dict[str, Analyser]:
+        from rebut.backends.linters.tables import load_analysers
 
-        return load(mine, file)
+        return load_analysers(mine, file)
 
-    return load_analysers() if mine else LazyTables(load_analysers)
+    return analysers() if mine else LazyTables(analysers)
 
 
 _EXAMPLE = 'Write for example: wire = "openai", base_url = "https://host/v1", api_key_env = "HOST_API_KEY".'

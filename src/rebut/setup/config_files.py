@@ -65,7 +65,7 @@ def both_files(
 ) -> tuple[Path, UserTables, RepoTables]:
     """The path of the user's file, and what both files set."""
     path = named or user_path(env)
-    repo = repository_file(read(workspace / REPO_FILE, needed=False))
+    repo = repository_file(read_tables(workspace / REPO_FILE, needed=False))
     return path, user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
 
 
@@ -82,7 +82,7 @@ def never_in(user: UserTables, repo: RepoTables) -> tuple[str, ...]:
 
 def user_file(path: Path, *, needed: bool) -> UserTables:
     """The keys that the user's own file sets, checked. If it is not `needed`, it may be missing."""
-    raw = read(path, needed=needed)
+    raw = read_tables(path, needed=needed)
     if not raw:
         return {}
     from rebut.setup.config_tables import UserFile, checked
@@ -100,7 +100,7 @@ def repository_file(raw: Mapping[str, object], where: str = REPO_FILE) -> RepoTa
     return cast(RepoTables, checked(RepoFile, raw, where))
 
 
-def read(path: Path, *, needed: bool) -> dict[str, object]:
+def read_tables(path: Path, *, needed: bool) -> dict[str, object]:
     """The tables of a TOML file; none if it is missing and not `needed`."""
     try:
         if not needed and not path.exists() and not path.is_symlink():

@@ -132,7 +132,7 @@ def _lint(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection
     from rebut.backends.linters import tables as analysers
     from rebut.backends.linters.backend import FAMILY, Lint
 
-    tables = config.analysers or analysers.load({})  # a config made by hand in Python has none
+    tables = config.analysers or analysers.load_analysers({})  # a config made by hand in Python has none
     lint = Lint(tables, env, only=spec.model, effort=spec.effort)
     return Connection(Timed(lint), free, family=FAMILY, whole_files=True)
 
@@ -189,7 +189,7 @@ def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Con
     if provider.api_key_env and not key and not is_local(provider.base_url):
         raise NotAvailable(
             f"{provider.name} needs a key: {provider.api_key_env} is not set",
-            f"Run `export {provider.api_key_env}=KEY`, or name another model: `rebut providers` lists what is here.",
+            f"Run `export {provider.api_key_env}=KEY`, or name another model: `rebut models` lists what is here.",
         )
     wire: type[Wire] = getattr(import_module(f"rebut.backends.http.{provider.wire}"), WIRES[provider.wire])
     made = wire(

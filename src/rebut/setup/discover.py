@@ -38,7 +38,7 @@ RECOMMENDED = weights.RECOMMENDED
 GET_ONE = (
     "Set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, log in to claude, codex, gemini, "
     f"qwen, opencode or copilot, start Ollama, or run `rebut models get {RECOMMENDED}` (1.1 GB, no key); "
-    "`rebut init` helps, `rebut providers` lists all ways. "
+    "`rebut init` helps, `rebut models` lists all ways. "
     "Without a model: `rebut demo`, `rebut check FILE`, `rebut review --with lint,rules`."
 )
 LOGGED_OUT = "not logged in, as far as can be seen without a call"
@@ -321,27 +321,30 @@ async def look_at_analysers(config: Config, env: Mapping[str, str]) -> list[Foun
     """What `lint` can run here, in the order of the tables."""
     from rebut.backends.linters import tables as analysers
 
-    tables = config.analysers or analysers.load({})
+    tables = config.analysers or analysers.load_analysers({})
     return list(await event_loop.gather(*(_analyser(one, env) for one in tables.values())))
 
 
 async def _analyser(analyser: Analyser, env: Mapping[str, str]) -> FoundModel:
     from rebut.backends.linters import tables as analysers
+    from rebut.core.installation import here
 
     path = analysers.find_executable(analyser, env)
     if path is None:
-        return FoundModel(analyser.name, "analyser", problem="not installed", advice=analyser.install)
+        return FoundModel(analyser.name, "analyser", problem="not installed", advice=here(analyser.install))
     version = await analysers.version(analyser, path, env)
     return FoundModel(analyser.name, "analyser", True, version or "?")
 
 
 def programs(found: Sequence[FoundModel]) -> list[FoundModel]:
     """Participants that only the user chooses: analysers, the judge by rules, any model file."""
+    from rebut.core.installation import with_extra
+
     here = ", ".join(f"{one.name} {one.about}" for one in found if one.here)
     return [
         FoundModel("lint", "program", True, here)
         if here
-        else FoundModel("lint", "program", problem="no analyser is installed", advice="pip install 'rebut[lint]'"),
+        else FoundModel("lint", "program", problem="no analyser is installed", advice=with_extra("lint")),
         FoundModel("rules", "program", True, "a judge of code by fixed rules"),
         FoundModel("gguf", "program", True, "any model file, as gguf:PATH")
         if weights.has_runner()

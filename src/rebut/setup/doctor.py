@@ -20,8 +20,8 @@ from rebut.core.json_value import Json
 from rebut.core.text import decoded, printable
 from rebut.core.types import EFFORTS, ModelSpec, Participant, Reply, Request
 from rebut.engine.runtime import Connection
-from rebut.setup.config import Config, Provider, load
-from rebut.setup.config_files import read
+from rebut.setup.config import Config, Provider, load_config
+from rebut.setup.config_files import read_tables
 from rebut.setup.discover import FoundModel
 
 SECONDS = 60.0
@@ -318,7 +318,7 @@ def _fits(text: str, word: str) -> bool:
     return isinstance(found, dict) and found.get("word") == word and found.get("count") == 3
 
 
-# `rebut providers check`: the tables of a file.
+# `rebut models check`: the tables of a file.
 
 
 @frozen
@@ -332,10 +332,10 @@ class Checked:
     """What is valid, but worth knowing."""
 
 
-def check(path: Path, env: Mapping[str, str]) -> list[Checked]:
+def check_table_file(path: Path, env: Mapping[str, str]) -> list[Checked]:
     """Check each table of a file as if the file were the user's config. Raises `ConfigError` at the first mistake."""
-    config = load(workspace=Path(os.devnull), env=env, user_file=path)
-    raw = read(path, needed=True)
+    config = load_config(workspace=Path(os.devnull), env=env, user_file=path)
+    raw = read_tables(path, needed=True)
     named = {kind: list(table) for kind, table in raw.items() if isinstance(table, dict)}
     out = [_tool(config.tools[name], env) for name in named.get("tools", ())]
     return out + [_provider(config.need_provider(name), env) for name in named.get("providers", ())]

@@ -43,7 +43,7 @@ def _who_has(model: str, config: Config, env: Mapping[str, str]) -> str:
     if found:
         return f"Write {' or '.join(found[:MOST_NAMED])}."
     names = " or ".join(f"{name}:{model}" for name in ("ollama", "lmstudio") if config.provider(name))
-    return f"Write PROVIDER:MODEL, for example {names or f'PROVIDER:{model}'}; `rebut providers` lists the providers."
+    return f"Write PROVIDER:MODEL, for example {names or f'PROVIDER:{model}'}; `rebut models` lists the providers."
 
 
 def _in_prices(provider: str, model: str) -> list[str]:

@@ -78,13 +78,15 @@ class Setup:
         rehearsal: bool = False,
     ) -> None:
         self._on_look = on_look  # looking for models may take seconds, so the screen says that it happens
-        self.env = {**saved_keys.load(os.environ), **os.environ} if env is None else dict(env)
+        self.env = {**saved_keys.saved_keys(os.environ), **os.environ} if env is None else dict(env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
-        self.config = config or configs.load(workspace=repository(self.workspace), env=self.env)
+        self.config = config or configs.load_config(workspace=repository(self.workspace), env=self.env)
         self.rehearsal = rehearsal  # a dry run: no model is called, so neither keys nor a terminal are needed
         self.connect = connector(self.config, self.env, self.workspace, backends, rehearsal=rehearsal)
         self._backends, self._config, self._custom = backends, config, frozenset(backends or ())
         self._resolved: tuple[Target, bytes] | None = None
+        self._assigned: dict[str, Seats] = {}
+        """What was asked for → its seats: debates of a batch that want the same models get the same."""
         self.environment = Environment(
             connect=self.connect,
             root=sessions.home(self.env),
@@ -98,7 +100,7 @@ class Setup:
 
     def _check_runner(self, project: Path, redact: Callable[[str], str]) -> CheckRunner:
         from rebut.proof.checks import CheckRunner
-        from rebut.proof.runners import load as load_runners
+        from rebut.proof.runners import load_runners as load_runners
 
         return CheckRunner(project, self.env, redact, load_runners(self.config.runners))
 
@@ -226,20 +228,28 @@ class Setup:
         usual: Mapping[str, tuple[ModelSpec, ...]],
     ) -> Seats:
         config = replace(self.config, seats={**self.config.seats, **usual}) if usual else self.config
-        assignment = SeatAssignment(
-            protocol, config, self.connect, attended=self._attended, find=self._find, custom=self._custom, env=self.env
-        )
-        seats = assignment.assign(
-            given,
-            effort=effort,
-            models=options.models,
-            fallbacks=options.fallbacks,
-            allow_same_model=options.allow_same_model,
-            programs=protocol.programs if options.target is not None and options.target.kind == "code" else None,
-            wrote=options.target.wrote if options.target is not None else "",
-        )
         sampling = Sampling.of(options.temperature, options.seed)
-        return replace(seats, participants=tuple(replace(p, sampling=sampling) for p in seats.participants))
+        more: dict[str, Any] = {
+            "effort": effort,
+            "models": options.models,
+            "fallbacks": options.fallbacks,
+            "allow_same_model": options.allow_same_model,
+            "programs": protocol.programs if options.target is not None and options.target.kind == "code" else None,
+            "wrote": options.target.wrote if options.target is not None else "",
+        }
+        asked = repr((protocol.name, protocol.version, protocol.source, protocol.seats, given, usual, sampling, more))
+        if asked not in self._assigned:
+            assignment = SeatAssignment(
+                *(protocol, config, self.connect),
+                attended=self._attended,
+                find=self._find,
+                custom=self._custom,
+                env=self.env,
+            )
+            seats = assignment.assign(given, **more)
+            seated = tuple(replace(p, sampling=sampling) for p in seats.participants)
+            self._assigned[asked] = replace(seats, participants=seated)
+        return self._assigned[asked]
 
     def _runs_checks(self, protocol: Protocol, asked: bool | None) -> bool:
         """A flag decides. The config counts only if a person is there, so that no hook or agent runs checks by it."""

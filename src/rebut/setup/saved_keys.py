@@ -35,7 +35,7 @@ def variable_of(key: str) -> str:
     return next((name for start, name in KINDS if key.startswith(start)), "")
 
 
-def load(env: Mapping[str, str]) -> dict[str, str]:
+def saved_keys(env: Mapping[str, str]) -> dict[str, str]:
     """The saved keys that the environment does not set."""
     file = path(env)
     try:

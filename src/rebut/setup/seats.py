@@ -221,6 +221,7 @@ class SeatAssignment:
             + (f", got {found}" if found else ""),
             how_to,
             "" if found else self._unlisted() or GET_ONE,
+            role,
         )
 
     # Models that are found. ---------------------------------------------------------------------------------------

@@ -26,8 +26,8 @@ A_PLAN = 120
 """Seconds per call for a text: with less, the review would be reported as short of time."""
 QUICK = {"timeout": 60, "calls": 10, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
-ROLES = ("proposer", "critic")
-"""The role of the model that a verb names first."""
+ROLES = ("proposer", "challenger", "critic", "judge")
+"""The roles of which one model alone can be named, the first before the second."""
 THRIFTY_TOKENS = 300_000
 REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
 BEGINNING = 100_000
@@ -58,9 +58,15 @@ class Verb:
             del usual["timeout"]
         elif self.protocol != "panel" and given.get("rounds") is None:
             values["rounds"] = 3 if deep else 1
+        made = load(self.protocol)
+        if deep and "both_orders" in made.settings.model_fields:
+            values["both_orders"] = True
+        judges = values.get("judge", "")
+        if isinstance(judges, list) and len(judges) > 1 and not given.get("judges"):
+            values["judges"] = len(judges)
         if quick and not given.get("effort"):
             values["effort"] = "low"
-        place = load(self.protocol).place
+        place = made.place
         if place and not given.get(place) and not self.in_place:
             values[place] = "-"  # its files stay in the session
         limits = given.get("limits") or {}
@@ -80,16 +86,17 @@ class FirstLook:
     """Limit tokens instead of dollars if a price is unknown: the user gave neither limit."""
 
 
-def ask(models: Sequence[str] = (), *, deep: bool = False) -> Verb:
-    """Two models answer a question, and debate if they differ; with `deep`, a panel of experts does."""
-    if deep:
-        return Verb("ask", "panel", {"lead": models[:1], "challenger": models[1:]})
-    return Verb("ask", "ask", dict(zip(("proposer", "challenger", "judge"), models, strict=False)))
+def ask(models: Sequence[str] = ()) -> Verb:
+    """Two models answer a question, and debate if they differ. The third and all further ones judge."""
+    parties = dict(zip(("proposer", "challenger"), models, strict=False))
+    return Verb("ask", "ask", {**parties, "judge": list(models[2:])})
 
 
 def debate(protocol: str, models: Sequence[str] = ()) -> Verb:
     """A question by a protocol of the caller's choice: `ask`, `duel` or `panel`."""
-    return replace(ask(models, deep=protocol == "panel"), name=protocol, protocol=protocol)
+    if protocol == "panel":
+        return Verb("panel", "panel", {"lead": models[:1], "challenger": models[1:]})
+    return replace(ask(models), name=protocol, protocol=protocol)
 
 
 def review(models: Sequence[str] = ()) -> Verb:
@@ -134,15 +141,21 @@ def planned(
     try:
         return setup.plan(protocol, topic, **named, usual_limits=first_look.limits)
     except NotSeated as error:
+        from rebut.engine.protocol import load
         from rebut.setup.discover import GET_ONE
 
-        roles = [role for role, who in first_look.values.items() if isinstance(who, str) and who and role in ROLES]
-        if roles:  # one was named, and there is no other here
-            one = str(first_look.values[roles[0]])
+        # With one model named, there is no other here.
+        if one := next((who for role in ROLES if isinstance(who := named.get(role), str) and who), ""):
             other = "rules" if one.partition(":")[0] == "lint" else "SPEC"
+            listed = any(first_look.values.get(role) == one for role in ROLES)
+            # A silent author is never asked; it was wanted as the judge.
+            role = "judge" if error.role in load(protocol).silent else error.role
+            add = f"--with {one},{other}" if listed else f"--{role} {other}"
+            none = "" if error.why_none == GET_ONE else error.why_none
             raise NotSeated(
                 f"`rebut {first_look.verb}` needs two models, and has one: {one}",
-                f"Name another one, too: --with {one},{other}. `rebut providers` lists what is here.",
+                f"Name another one, too: {add}. `rebut models` lists what is here.",
+                none,
             ) from error
         raise NotSeated(
             f"`rebut {first_look.verb}` needs two models, and found fewer",
@@ -185,6 +198,7 @@ def text_file(file: str, folder: Path, hint: str = "Give the file with the plan.
 async def _present(folder: Path) -> str:
     """The uncommitted changes, or else this branch against the default branch."""
     from rebut.workspace.git import Git, refusal
+    from rebut.workspace.targets.git_change import DISMISSALS
 
     git = await Git.open(folder)
     if git is None:
@@ -194,7 +208,7 @@ async def _present(folder: Path) -> str:
         raise UsageError("this is not a git repository, so there is no change to review", "Name a file to review.")
     try:
         changes = await git.changes()
-        if changes.changed or changes.untracked or not changes.head:
+        if not changes.head or {*changes.changed, *changes.untracked} - {DISMISSALS}:
             return "uncommitted"
         for branch in ("refs/remotes/origin/HEAD", "main", "master"):
             if (found := await git.commit(branch)) and found != changes.head:

@@ -8,9 +8,9 @@ from pathlib import Path
 from rebut.batch.lines import LineFields, TargetFields
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
-from rebut.trial.kinds import NOTE
+from rebut.trial.defect_kinds import NOTE
+from rebut.trial.pair_folders import DIFF
 from rebut.trial.pairs import DefectPair
-from rebut.trial.twins import DIFF
 
 ONE, VOTE, CROSS, CHECKS, PANEL, LINT = "one", "vote", "cross", "checks", "panel", "lint"
 ARMS: Mapping[str, str] = {

@@ -6,6 +6,7 @@ An edit replaces a piece of the text, so that nothing else of the file changes.
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
 from rebut.core.frozen import frozen
@@ -48,6 +49,8 @@ class Source:
         self._offsets = [0]
         for line in self.lines:
             self._offsets.append(self._offsets[-1] + len(line))
+        self._statements = [self.span((getattr(one, "decorator_list", None) or [one])[0])[0] for one in self.tree.body]
+        self._dumps: dict[int, str] = {}
         self.parents: dict[ast.AST, ast.AST] = {
             child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
         }
@@ -64,6 +67,17 @@ class Source:
     def of(self, node: ast.expr | ast.stmt) -> str:
         start, end = self.span(node)
         return self.text[start:end]
+
+    def is_same(self, text: str, edited: int) -> bool:
+        """Whether an edit at this offset left the program as it was. It is inside of one statement of the file, so that
+        only this one is compared."""
+        new = ast.parse(text).body
+        at = bisect_right(self._statements, edited) - 1
+        if len(new) != len(self._statements):
+            return False
+        if at not in self._dumps:
+            self._dumps[at] = ast.dump(self.tree.body[at])
+        return self._dumps[at] == ast.dump(new[at])
 
     def function(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """The function that a node is in."""
@@ -348,10 +362,9 @@ def defects(text: str, within: frozenset[int]) -> list[Defect]:
 def _planted(source: Source, kind: str, edit: SourceEdit) -> Defect | None:
     text = source.text[: edit.start] + edit.text + source.text[edit.end :]
     try:
-        same = ast.dump(ast.parse(text)) == ast.dump(source.tree)
+        if source.is_same(text, edit.start):
+            return None
     except (SyntaxError, ValueError):
-        return None
-    if same:
         return None
     old, new = source.lines, text.splitlines(keepends=True)
     head = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))

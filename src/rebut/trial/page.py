@@ -12,8 +12,8 @@ from html import escape
 
 from rebut.core.text import clean
 from rebut.trial.arms import ARMS
-from rebut.trial.kinds import KINDS
-from rebut.trial.report import notes, percent, sentence, table
+from rebut.trial.defect_kinds import KINDS
+from rebut.trial.report import notes, percent, score_table, sentence
 from rebut.trial.scores import ArmScore
 from rebut.trial.statistics import Interval, wilson
 from rebut.trial.trial import TrialReport
@@ -38,14 +38,14 @@ svg text { font: 13px system-ui, sans-serif; fill: var(--ink); } svg .soft { fil
 LEFT, WIDTH, ROW, TOP = 90, 560, 46, 26
 
 
-def page(report: TrialReport) -> str:
+def trial_page(report: TrialReport) -> str:
     style = STYLE.strip()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     body = [f"<h1>{_said(sentence(report))}</h1>", f'<p class="soft">{_said(_about(report))}</p>']
     if report.arms:
         body += ["<h2>Found and false alarms, with 95 % intervals</h2>", plot(report.arms)]
-        body += ["<h2>Every arm</h2>", _table(table(report))]
+        body += ["<h2>Every arm</h2>", _table(score_table(report))]
     if more := notes(report):
         body += ["<ul>", *(f"<li>{_said(note)}</li>" for note in more), "</ul>"]
     if report.arms:

@@ -8,7 +8,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files as resources
 from importlib.resources.abc import Traversable
 
@@ -86,14 +86,15 @@ def _corpus() -> Traversable:
     return resources("rebut.trial") / CORPUS
 
 
-def bundled() -> list[DefectPair]:
+@cache
+def bundled() -> tuple[DefectPair, ...]:
     """The pairs that come with rebut. The tests of the corpus fail on each defect, and pass without it."""
     chosen: dict[str, list[int]] = json.loads((_corpus() / CHOSEN).read_text(encoding="utf-8"))
     out = list[DefectPair]()
     for path, (before, after) in corpus().items():
         every = defects(after, changed_lines(before, after))
         out += [DefectPair(path, before, after, every[n]) for n in chosen.get(path, ())]
-    return out
+    return tuple(out)
 
 
 def ordered(pairs: Iterable[DefectPair], seed: int) -> list[DefectPair]:

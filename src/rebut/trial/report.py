@@ -87,7 +87,7 @@ def percent(share: float) -> str:
 HEAD = ["arm", "found", "chance", "false alarms", "P1 right", "absent", "lost", "tokens", "cost", "time"]
 
 
-def table(report: TrialReport) -> Table:
+def score_table(report: TrialReport) -> Table:
     rows = [HEAD]
     for arm in report.arms:
         rows.append(
@@ -230,7 +230,7 @@ def _difference(found: Difference) -> dict[str, Any]:
     }
 
 
-def rows(report: TrialReport) -> list[dict[str, Json]]:
+def pair_rows(report: TrialReport) -> list[dict[str, Json]]:
     """One row per arm and pair, for `pairs.jsonl`."""
     return [_pair(arm.arm, one) for arm in report.arms for one in arm.scores]
 

@@ -69,7 +69,7 @@ class RepositoryPairs:
 
     async def find(self, count: int) -> OwnPairs:
         """As many pairs as wanted, or as there are. UsageError if there are none, with the reason."""
-        box = await sandbox.find(self.env)
+        box = await sandbox.find_sandbox(self.env)
         if isinstance(box, str):
             raise UsageError(f"your tests cannot run: {box}", "Without --run-checks, the pairs of rebut are taken.")
         git = await Git.open(self.repository)
@@ -101,7 +101,7 @@ class RepositoryPairs:
             await view.close()
         if copied.beyond:
             raise UsageError(f"{git.top} is too large to copy", OTHERWISE)
-        found = environments.find("python", git.top, self.env, spare)
+        found = environments.find_interpreter("python", git.top, self.env, spare)
         if isinstance(found, str):
             raise UsageError(found, OTHERWISE)
         tests = await TestRun.prepared(box, found, copy, spare)

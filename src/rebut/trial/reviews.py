@@ -12,7 +12,7 @@ from rebut.domain.ledger import Point
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewFinding
 from rebut.record.record import Record
-from rebut.trial.kinds import kind_of
+from rebut.trial.defect_kinds import kind_of
 
 GRAVE = ("P1", "P2")
 """A P3 is a remark: it finds nothing, and it alarms no one."""
@@ -63,7 +63,7 @@ class TrialReview:
         return Counter(mark for finding in self.findings for mark in finding.marks)
 
 
-def read(record: Record, *, bare: bool) -> TrialReview | None:
+def recorded_review(record: Record, *, bare: bool) -> TrialReview | None:
     """The review in a record; None if it has not ended. With `bare`, findings count as they were raised."""
     if record.closed is None:
         return None

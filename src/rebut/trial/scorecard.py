@@ -20,7 +20,7 @@ from rebut.domain.review_result import ReviewResult
 from rebut.domain.user_notes import notes_of
 from rebut.record import sessions
 from rebut.record.record import Record, seat_of
-from rebut.trial.kinds import NOTE
+from rebut.trial.defect_kinds import NOTE
 from rebut.trial.report import percent
 
 FEWEST = 5
@@ -167,7 +167,7 @@ class _SessionScore:
                     continue
                 score.ruled += bool(finding.ruling)
                 score.valid += finding.ruling == "valid"
-                place = dismissals.cited(finding, target) if target is not None and target.changes else None
+                place = dismissals.cited_place(finding, target) if target is not None and target.changes else None
                 if place is None:
                     continue
                 score.of_dismissable += 1
@@ -182,9 +182,9 @@ def _dismissals(root: Path, workspace: Path) -> list[dismissals.Dismissal]:
     """What the user and the repository have dismissed, as far as that can be read."""
     out = list[dismissals.Dismissal]()
     with suppress(RebutError):
-        out += dismissals.load(dismissals.private_file(root, workspace))
+        out += dismissals.load_dismissals(dismissals.private_file(root, workspace))
     with suppress(RebutError):
-        out += dismissals.load(dismissals.shared_file(workspace))
+        out += dismissals.load_dismissals(dismissals.shared_file(workspace))
     return out
 
 

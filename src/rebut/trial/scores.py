@@ -9,7 +9,7 @@ from dataclasses import field
 
 from rebut.core.frozen import frozen
 from rebut.trial import statistics
-from rebut.trial.kinds import KINDS, OTHER
+from rebut.trial.defect_kinds import KINDS, OTHER
 from rebut.trial.pairs import DefectPair
 from rebut.trial.reviews import NEAR, TrialFinding, TrialReview, near
 from rebut.trial.statistics import Interval
@@ -225,7 +225,7 @@ class Difference:
         return round(low * self.pairs), round(high * self.pairs)
 
 
-def difference(rows: Sequence[tuple[str, bool, bool]], seed: int) -> Difference:
+def arm_difference(rows: Sequence[tuple[str, bool, bool]], seed: int) -> Difference:
     """Each row is the file of a pair, and whether the first and the second arm has it."""
     counts = Counter((one, two) for _, one, two in rows)
     gained, lost = counts[True, False], counts[False, True]
@@ -260,8 +260,8 @@ def compare(arm: ArmScore, base: ArmScore, seed: int) -> Comparison:
     return Comparison(
         arm.arm,
         base.arm,
-        difference([(one.pair.path, one.found, two.found) for one, two in both], seed),
-        difference([(one.pair.path, one.alarm, two.alarm) for one, two in both], seed),
+        arm_difference([(one.pair.path, one.found, two.found) for one, two in both], seed),
+        arm_difference([(one.pair.path, one.alarm, two.alarm) for one, two in both], seed),
         first.tokens / second.tokens if second.tokens else 0.0,
         first.usd / second.usd if first.usd and second.usd else 0.0,
     )

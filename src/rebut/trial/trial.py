@@ -16,10 +16,10 @@ from rebut.batch.results import ResultRow, Results
 from rebut.core.errors import RebutError, UsageError
 from rebut.core.frozen import frozen
 from rebut.record import sessions
-from rebut.trial import arms as arm_names, twins
+from rebut.trial import arms as arm_names, pair_folders
 from rebut.trial.arms import CHECKS, CROSS, DEBATES, LINT, ONE, VOTE, Models
 from rebut.trial.pairs import CLEAN, DEFECT, SIDES, DefectPair
-from rebut.trial.reviews import TrialReview, read, voted
+from rebut.trial.reviews import TrialReview, recorded_review, voted
 from rebut.trial.scores import ArmScore, Comparison, JudgeScore, PairScore, arm_score, compare, judged, score
 
 FLOOR = 6
@@ -99,7 +99,7 @@ class TrialRun:
         """The review of one side of a pair. The first sample of a vote is the review of one model alone."""
         arm = ONE if arm == VOTE and sample == 1 else arm
         name = "/".join((pair.id, side, arm, *([str(sample)] if sample > 1 else [])))
-        workspace = twins.folder_of(self.folder / TWINS, pair, side)
+        workspace = pair_folders.folder_of(self.folder / TWINS, pair, side)
         number = self._numbers.setdefault(name, len(self._numbers) + 1)
         return BatchLine.of(number, arm_names.line_fields(arm, pair, workspace, self.models, name))
 
@@ -115,7 +115,7 @@ class TrialRun:
     async def check(self, limits: dict[str, float]) -> None:
         """Refuse what cannot run, before any model is called: one line of each arm stands for all."""
         pair = self.pairs[0]
-        await twins.write(self.folder / TWINS, pair, DEFECT)
+        await pair_folders.write(self.folder / TWINS, pair, DEFECT)
         for arm in self.singles:
             line = self.line(arm, pair, DEFECT)
             if bad := await refused([line], self.setup, limits):
@@ -147,9 +147,9 @@ class TrialRun:
         todo = {line.hash for line in lines if not self.results.done(line.hash)}
         for pair in self.pairs if todo else ():
             for side in SIDES:
-                folder = twins.folder_of(self.folder / TWINS, pair, side)
+                folder = pair_folders.folder_of(self.folder / TWINS, pair, side)
                 if any(line.fields.workspace == str(folder) for line in lines if line.hash in todo):
-                    await twins.write(self.folder / TWINS, pair, side)
+                    await pair_folders.write(self.folder / TWINS, pair, side)
         batch = Batch(lines, self.results, self.at_once)
         self.stopped = await run_batch(what, batch)
 
@@ -178,7 +178,7 @@ class TrialRun:
         key = row.session, bare
         if key not in self._read:
             try:
-                found = read(sessions.load(self.setup.find(row.session)), bare=bare)
+                found = recorded_review(sessions.load(self.setup.find(row.session)), bare=bare)
             except RebutError:  # the user has deleted it
                 return None
             if found is None:
@@ -303,7 +303,7 @@ async def found_models(setup: Setup, folder: Path, pair: DefectPair) -> list[str
     from rebut.setup.verbs import Verb, planned
     from rebut.workspace.targets.target import Wanted
 
-    there = setup.at(await twins.write(folder, pair, DEFECT))
+    there = setup.at(await pair_folders.write(folder, pair, DEFECT))
     target, redaction = await there.resolve(Wanted(target="code", scope="uncommitted"))
     verb = Verb("trial", "cross", {})
     plan = planned(there, "cross", "", first_look=verb.first_look({}), target=target, redaction=redaction)

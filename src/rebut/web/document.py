@@ -17,8 +17,8 @@ from rebut.core.json_value import Json
 from rebut.domain.fixes import lines_of
 from rebut.record.record import Record
 from rebut.web import assets
-from rebut.web.followed import FollowedSession, Versions
 from rebut.web.frames import Row
+from rebut.web.live_session import LiveSession, Versions
 from rebut.web.session_list import compared
 
 NEAR = 3
@@ -27,7 +27,7 @@ NEAR = 3
 
 async def document(folder: Path, versions: Versions, *, prompts: bool = False) -> str:
     """The session in `folder` as one HTML file."""
-    followed = FollowedSession(folder, versions)
+    followed = LiveSession(folder, versions)
     try:
         followed.update()
         cited = await followed.cited()

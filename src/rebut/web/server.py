@@ -31,8 +31,8 @@ from rebut.core.network import user_behind
 from rebut.record import sessions
 from rebut.web import assets
 from rebut.web.controls import Controls
-from rebut.web.followed import FollowedSession, Versions
-from rebut.web.session_list import MOST, compared, rows
+from rebut.web.live_session import LiveSession, Versions
+from rebut.web.session_list import MOST, compared, session_rows
 
 HOST = "127.0.0.1"
 KEY = "view.key"
@@ -80,7 +80,7 @@ class Viewer:
         self.seen = False
         """Whether a page has been connected at all."""
         self._root, self._workspace, self._versions = root, workspace, versions
-        self._followed: dict[str, FollowedSession] = {}
+        self._followed: dict[str, LiveSession] = {}
         self._known: set[str] = set()
         """The sessions of this folder when it was last looked at: with thousands a look takes seconds."""
         self._tokens: set[str] = set()
@@ -197,17 +197,17 @@ class Viewer:
         client = cast("tuple[str, int]", request.transport.get_extra_info("peername"))
         return user_behind(client, self._port) not in (None, 0, os.geteuid())
 
-    def _found(self, request: web.Request) -> FollowedSession:
+    def _found(self, request: web.Request) -> LiveSession:
         """The session that is asked for, up to date."""
         followed = self._known_session(request.match_info["id"])
         followed.update()
         return followed
 
-    def _known_session(self, id: str) -> FollowedSession:
+    def _known_session(self, id: str) -> LiveSession:
         """The session that was named, its parent, or one of this folder."""
         if id not in self._followed:
             self._check(id)
-            self._followed[id] = FollowedSession(self._root / id, self._versions)
+            self._followed[id] = LiveSession(self._root / id, self._versions)
         return self._followed[id]
 
     def _check(self, id: str) -> None:
@@ -244,7 +244,10 @@ class Viewer:
         if self.session:
             raise UsageError("this page shows one session")
         found = await asyncio.to_thread(self._listed)
-        shown: dict[str, Json] = {"folder": self._workspace.name, "sessions": await asyncio.to_thread(rows, found)}
+        shown: dict[str, Json] = {
+            "folder": self._workspace.name,
+            "sessions": await asyncio.to_thread(session_rows, found),
+        }
         return _json(shown | {"older": max(0, len(found) - MOST)})
 
     async def _lines(self, request: web.Request) -> web.Response:

@@ -19,7 +19,7 @@ MOST = 500
 """Sessions in the list; older ones are counted."""
 
 
-def rows(found: Sequence[sessions.FoundSession]) -> list[Json]:
+def session_rows(found: Sequence[sessions.FoundSession]) -> list[Json]:
     """What the list shows of each session, the newest first."""
     out: list[Json] = []
     for one in found[:MOST]:

@@ -45,9 +45,9 @@ class Gathered:
     @property
     def text(self) -> str:
         """All of it, for a prompt; what was left out is named, so that a debater can ask for it."""
-        parts = [f"{shown(piece.path)}\n{piece.text}" for piece in self.files]
+        parts = [f"{printable_name(piece.path)}\n{piece.text}" for piece in self.files]
         if self.left_out:
-            parts.append("Left out:\n" + "\n".join(f"  {shown(path)} ({why})" for path, why in self.left_out))
+            parts.append("Left out:\n" + "\n".join(f"  {printable_name(path)} ({why})" for path, why in self.left_out))
         return "\n\n".join(parts)
 
     def to_json(self) -> dict[str, Json]:
@@ -119,7 +119,7 @@ async def serve(
     left = cap_bytes
     for index, need in enumerate(asked[:max_items]):
         share = left // (min(len(asked), max_items) - index)
-        answer = f"{shown(view.redact(need))[:200]}\n" + await _answer(view, need, share, never)
+        answer = f"{printable_name(view.redact(need))[:200]}\n" + await _answer(view, need, share, never)
         left -= len(answer.encode("utf-8", "replace"))
         answers.append(answer)
     if len(asked) > max_items:
@@ -132,7 +132,10 @@ async def _answer(view: Workspace, need: str, space: int, never: Sequence[str]) 
     if need.startswith("grep:"):
         pattern = need[5:].strip()
         hits = [hit for hit in await view.grep(pattern, MOST_HITS + 1) if not is_never_sent(hit.path, never)]
-        lines = [f"  {shown(view.redact(hit.path))}:{hit.line}: {_cut(hit.text.strip())}" for hit in hits[:MOST_HITS]]
+        lines = [
+            f"  {printable_name(view.redact(hit.path))}:{hit.line}: {_cut(hit.text.strip())}"
+            for hit in hits[:MOST_HITS]
+        ]
         more = "More lines hold it; search for something longer." if len(hits) > MOST_HITS else ""
         return _fit(lines, space, more) if lines else "  Nothing in the workspace holds this text, as it is written."
     if need.startswith("tree:"):
@@ -140,7 +143,7 @@ async def _answer(view: Workspace, need: str, space: int, never: Sequence[str]) 
         if isinstance(listed, Missing):
             return f"  There is {listed.why} in the workspace."
         names = [name for name in listed if not is_never_sent(name.partition(" (")[0], never)]
-        return _fit([f"  {shown(view.redact(name))}" for name in names], space)
+        return _fit([f"  {printable_name(view.redact(name))}" for name in names], space)
     return await _file(view, need.removeprefix("path:"), space, never)
 
 
@@ -150,7 +153,7 @@ async def _file(view: Workspace, need: str, space: int, never: Sequence[str]) ->
         return f"  This cannot be looked up. {FORMS}"
     read: Read = await view.read(place.path)
     if isinstance(read, IsFolder):
-        return f"  This is a folder. Ask for tree:{shown(view.redact(read.path))}."
+        return f"  This is a folder. Ask for tree:{printable_name(view.redact(read.path))}."
     if is_never_sent(read.path, never):
         return f"  Not served: {why_never(read.path)}."
     if not isinstance(read, Text):
@@ -173,7 +176,7 @@ def numbered(text: Text, start: int, end: int) -> Iterator[str]:
 
 def without_numbers(context: str, path: str) -> str | None:
     """The text of one of the files in `Gathered.text`, without the numbers of its lines; None if it is not there."""
-    found = re.search(rf"(?:^|\n\n){re.escape(shown(path))}\n((?: *\d+\| [^\n]*(?:\n|$))+)", context)
+    found = re.search(rf"(?:^|\n\n){re.escape(printable_name(path))}\n((?: *\d+\| [^\n]*(?:\n|$))+)", context)
     return "".join(f"{line.partition('| ')[2]}\n" for line in found[1].splitlines()) if found else None
 
 
@@ -197,6 +200,6 @@ def _cut(line: str) -> str:
     return line if more <= 0 else f"{line[:LONGEST_LINE]}… ({more:,} more characters)"
 
 
-def shown(path: str) -> str:
+def printable_name(path: str) -> str:
     """A name on one line, with control characters escaped."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda m: m[0].encode("unicode_escape").decode(), path)

@@ -229,3 +229,9 @@ def blob_id(file: BinaryIO, length: int) -> str:
     while chunk := file.read(1 << 20):
         digest.update(chunk)
     return digest.hexdigest()
+
+
+def link_target(link: str, target: str, top: Path) -> str:
+    """Where a link leads, as a path in the workspace; "" if it leads out of it or to its top."""
+    place = Path(os.path.normpath((top / link).parent / target))
+    return clean_name(str(place.relative_to(top))) if top in place.parents else ""

@@ -192,7 +192,7 @@ class Git:
         from rebut.core import process
 
         try:
-            return await process.start(self._argv(*args), cwd=self.top, env=self._env())
+            return await process.start_program(self._argv(*args), cwd=self.top, env=self._env())
         except OSError as error:
             raise self._not_started(error) from error
 
@@ -218,7 +218,7 @@ class Git:
         try:
             ended = await git_queue().run(
                 (self.top, argv, feed, cap, frozenset(env.items())),
-                lambda: process.run(argv, cwd=self.top, env=env, feed=feed, seconds=TIMEOUT, cap=cap),
+                lambda: process.run_program(argv, cwd=self.top, env=env, feed=feed, seconds=TIMEOUT, cap=cap),
             )
         except OSError as error:
             raise self._not_started(error) from error

@@ -13,7 +13,7 @@ from rebut.core.errors import RecordError, UsageError
 from rebut.core.files import real
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
-from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, clean_name, decode, is_never_sent
+from rebut.workspace.file_reader import FileBytes, Unread, WorkingTree, clean_name, decode, is_never_sent, link_target
 from rebut.workspace.git import Changes, Git
 
 Redact = Callable[[str], str]
@@ -267,9 +267,3 @@ def hidden_name(name: str, redact: Redact) -> str:
     """A name without the secrets in it; the name itself if there is none."""
     shown = redact(name)
     return shown if HIDDEN in shown else name
-
-
-def link_target(link: str, target: str, top: Path) -> str:
-    """Where a link leads, as a path in the workspace; "" if it leads out of it or to its top."""
-    place = Path(os.path.normpath((top / link).parent / target))
-    return clean_name(str(place.relative_to(top))) if top in place.parents else ""

@@ -26,12 +26,13 @@ from rebut.workspace.file_reader import (
     confine,
     decode,
     is_never_sent,
+    link_target,
     sendable,
     too_large,
     why_never,
 )
 from rebut.workspace.git import Git, GitFailed, TreeEntry, lock
-from rebut.workspace.snapshot import HIDDEN, Redact, Snapshot, hidden_name, link_target
+from rebut.workspace.snapshot import HIDDEN, Redact, Snapshot, hidden_name
 
 if TYPE_CHECKING:
     import asyncio
@@ -567,6 +568,8 @@ class DebatedVersions:
     """The text under discussion, whose sections can be cited."""
     version: str = ""
     """A fingerprint of the version that is discussed; empty for the one that the debate opened with."""
+    files_version: str = ""
+    """The same of its files alone."""
     opened: Workspace | None = field(default=None, repr=False)
     """The new side as it was at first: later versions are overlays on it."""
     changed: tuple[str, ...] = ()
@@ -589,6 +592,7 @@ class DebatedVersions:
     def take_up(self, files: dict[str, str | None], text: str, modes: Mapping[str, str] | None = None) -> None:
         """Continue with a later version: the files that it changes, and its text."""
         self.version = fingerprint([dict(files), text])
+        self.files_version = fingerprint([dict(files), dict(modes or {})]) if files or modes else ""
         self.artifact = text or None
         if self.opened is not None:
             self.new = Overlay(self.opened, files, self.opened.redact, modes=modes)

@@ -115,7 +115,7 @@ class Command:
         self, argv: list[str], cwd: Path, env: Mapping[str, str], feed: bytes, seconds: float, request: Request
     ) -> ProcessResult:
         try:
-            return await process.run(
+            return await process.run_program(
                 argv,
                 cwd=cwd,
                 env=env,
@@ -123,7 +123,7 @@ class Command:
                 seconds=seconds,
                 on_spawn=request.on_spawn,
                 on_line=self._pieces(request),
-                mark=env["TMPDIR"],
+                mark=Path(env["TMPDIR"]),
             )
         except OSError as error:
             message = f"{self._tool.name} cannot be started: {error.strerror}"
@@ -309,7 +309,7 @@ def _file(path: Path) -> str:
 
 
 HINTS = {
-    "rate limit": "Wait and resume, or name another model: `rebut providers` lists what is here.",
+    "rate limit": "Wait and resume, or name another model: `rebut models` lists what is here.",
     "crashed": "Resume to ask again; `rebut doctor` tests the tool alone.",
     "timeout": "Give it more time with --timeout SECONDS.",
 }

@@ -228,7 +228,7 @@ class Tool:
     markers: tuple[Marker, ...] = ()
 
 
-def load(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Tool]:
+def load_tools(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Tool]:
     """All tools by name: the shipped ones with the user's changes, and the user's own."""
     shipped = shipped_tables("tools.toml")
     found = {}
@@ -371,7 +371,7 @@ async def ask(tool: Tool, env: Mapping[str, str], args: tuple[str, ...]) -> Proc
     folder = scratch_folder(env)
     own = {**environment(tool, env), **tool.env, "PWD": str(folder), "TERM": "dumb", "NO_COLOR": "1", "COLUMNS": "200"}
     try:
-        return await process.run([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS, mark=str(folder))
+        return await process.run_program([str(path), *args], cwd=folder, env=own, seconds=_PROBE_SECONDS, mark=folder)
     except OSError as error:
         return ProcessResult(126, err=f"{path.name} cannot be started: {error.strerror}")
     finally:

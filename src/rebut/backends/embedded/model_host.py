@@ -158,7 +158,7 @@ def _claimed(part: Path, weights: Weights) -> Iterator[IO[bytes]]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise NotFetched(
-                f"another process is downloading {weights.name}", "Wait for it, then see `rebut models list`."
+                f"another process is downloading {weights.name}", "Wait for it, then see `rebut models`."
             ) from None
         yield file
 

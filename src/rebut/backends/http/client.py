@@ -102,7 +102,7 @@ class Address:
         """What helps if the server does not have the model."""
         if self.local and not self.key:
             pull = f"for Ollama, `ollama pull {self.who.partition(':')[2]}`"
-            return f"Load the model there ({pull}), or name one that `rebut providers` lists, or check base_url."
+            return f"Load the model there ({pull}), or name one that `rebut models` lists, or check base_url."
         return (
             f"Name another model, {self.provider}:MODEL (`rebut doctor {self.provider}:MODEL` tries one), "
             "or check base_url."
@@ -112,7 +112,7 @@ class Address:
     def no_credit(self) -> str:
         """What helps if the account has no credit."""
         whose = f"the account of {self.key_env}" if self.key_env else "its account"
-        return f"Add credit to {whose}, or name another model: `rebut providers` lists what is here."
+        return f"Add credit to {whose}, or name another model: `rebut models` lists what is here."
 
     def quote(self, text: str) -> str:
         """A server's message, short, on one line, without control characters and without the key."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 
-from rebut.backends.human.terminal import columns, drawn, plain
+from rebut.backends.human.terminal import columns, drawn, printable
 from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings, entry, in_lists, nested, ruling
 from rebut.core.json_value import Json
 
@@ -67,7 +67,7 @@ class Decisions:
         for paragraph in self._ballot.case:
             self._paragraph(paragraph)
         if self._ballot.text:
-            lines = plain(self._ballot.text).splitlines()
+            lines = printable(self._ballot.text).splitlines()
             shown = [f"  | {line}" for line in lines[:MOST_LINES]]
             more = len(lines) - MOST_LINES
             shown += [f"  | … {more} more lines: type {EVERYTHING} to see all of it"] if more > 0 else []
@@ -76,11 +76,13 @@ class Decisions:
             self._write("\n")
             self._paragraph(TYPING)
         if self._ballot.table:
-            self._write("\n" + drawn([[plain(cell) for cell in row] for row in self._ballot.table], columns()) + "\n")
+            self._write(
+                "\n" + drawn([[printable(cell) for cell in row] for row in self._ballot.table], columns()) + "\n"
+            )
         self._write("\n")
 
     def _paragraph(self, text: str, indent: str = "  ") -> None:
-        for line in plain(text).splitlines() or [""]:
+        for line in printable(text).splitlines() or [""]:
             lead = indent + " " * (len(line) - len(line.lstrip(" ")))
             rows = textwrap.wrap(
                 line.strip(),
@@ -176,7 +178,7 @@ class Decisions:
 
     def _enter(self, rulings: Rulings, row: Listed, value: Json, severity: str, why: str) -> None:
         self._ruled[row.id] = ruling(rulings, row, value, severity, why)
-        self._write(f"  {row.id}: {plain(str(value))}{f', {severity}' if severity else ''}\n")
+        self._write(f"  {row.id}: {printable(str(value))}{f', {severity}' if severity else ''}\n")
 
     async def _pressed(self, options: Sequence[Option]) -> str:
         self._write(f"  {'/'.join(one.key for one in options)} > ")

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rebut.backends.human.decisions import Decisions
-from rebut.backends.human.terminal import Editor, Keyboard, NotWritten, plain, readable, to_stderr, unfenced
+from rebut.backends.human.terminal import Editor, Keyboard, NotWritten, printable, readable, to_stderr, unfenced
 from rebut.core.ballot import Ballot, KeyChoice, Option
 from rebut.core.errors import WaitingForPerson
 from rebut.core.json_value import Json
@@ -69,7 +69,7 @@ class Human:
         async with self._turn:
             self._show(request)
             ballot = request.material.for_person() or one_key(request.schema or {})
-            edit = partial(self._editor.write, question=plain(request.whole))
+            edit = partial(self._editor.write, question=printable(request.whole))
             form = SchemaForm(partial(self._typed, self._keyboard.read), self._write, request.schema or {}, edit)
             try:
                 if ballot and request.schema is not None:
@@ -93,7 +93,7 @@ class Human:
         """The whole question, or only the follow-up if the question was already shown."""
         again = (request.key, request.prompt) in self._shown and request.followup
         self._shown.add((request.key, request.prompt))
-        self._write(f"\n--- {plain(request.participant.seat)}: your turn ---\n\n")
+        self._write(f"\n--- {printable(request.participant.seat)}: your turn ---\n\n")
         if request.material.ballot and request.schema is not None:
             return
         self._write((self._whole(request, request.followup) if again else self._whole(request)) + "\n\n")
@@ -102,12 +102,12 @@ class Human:
 
     def _whole(self, request: Request, text: str = "") -> str:
         """The whole question, or another text, as people read it."""
-        return readable(unfenced(plain(text or request.whole)))
+        return readable(unfenced(printable(text or request.whole)))
 
     async def _press(self) -> str:
         """One key, shown as it is pressed."""
         pressed = await self._typed(self._keyboard.key)
-        self._write(f"{plain(pressed).strip()}\n" if self._read is None else "")
+        self._write(f"{printable(pressed).strip()}\n" if self._read is None else "")
         return pressed
 
     async def _typed(self, read: Callable[[threading.Event], str]) -> str:
@@ -218,7 +218,7 @@ class SchemaForm:
                     result[name] = None if nullable else [] if resolved.get("type") == "array" else ""
                 continue
             if about := resolved.get("description", "").strip():
-                self._write(f"({plain(about.splitlines()[0])})\n")
+                self._write(f"({printable(about.splitlines()[0])})\n")
             value = await self.fill(part, f"{label}.{name}" if label else name, optional=not needed)
             if needed or value is not None:
                 result[name] = value
@@ -250,7 +250,7 @@ class SchemaForm:
     async def _choose(self, label: str, names: Sequence[str], optional: bool) -> int | None:
         """The position of the choice, made by number or by word. A word wins, since a choice may itself be a number."""
         for number, name in enumerate(names, 1):
-            self._write(f"  {number} {plain(name)}\n")
+            self._write(f"  {number} {printable(name)}\n")
         lowered = [name.lower() for name in names]
 
         def position(typed: str) -> int | None:
@@ -302,7 +302,7 @@ class SchemaForm:
                 limit = f"at least {least}" if len(text) < least else f"at most {most}"
                 self._write(f"That has {len(text)} characters; {limit}, please.\n")
             elif "pattern" in schema and not re.search(schema["pattern"], text):
-                self._write(f"It must match {plain(schema['pattern'])}\n")
+                self._write(f"It must match {printable(schema['pattern'])}\n")
             else:
                 return text
 
@@ -321,7 +321,7 @@ class SchemaForm:
         try:
             text = await self._edit(draft)
         except NotWritten as error:
-            self._write(f"{plain(str(error))}.\n")
+            self._write(f"{printable(str(error))}.\n")
             return ""
         words = len(text.split())
         self._write(f"({words} word{'' if words == 1 else 's'} from your editor)\n")

@@ -25,7 +25,7 @@ CURSOR = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """Text without escape sequences, control characters and changes of the reading direction."""
     return CONTROL.sub("", CURSOR.sub("", text.replace("\r\n", "\n")))
 

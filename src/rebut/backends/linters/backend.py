@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rebut.backends.linters import findings as fixes, tables as analysers
-from rebut.backends.linters.findings import FileCopy, LinterFinding, Sifted, cited, copy_files, read, sift
+from rebut.backends.linters.findings import FileCopy, LinterFinding, Sifted, copy_files, line_to_cite, read_report, sift
 from rebut.backends.linters.tables import Analyser, environment
 from rebut.core import process
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.json_value import Json
 from rebut.core.scratch import scratch_folder
 from rebut.core.text import counted, last_line
-from rebut.core.types import NOT_ANALYSED, Changed, Finding, Reply, Request, Usage
+from rebut.core.types import Changed, Finding, Reply, Request, Usage
 from rebut.core.working_time import clock
 
 FAMILY = "rules"
@@ -33,7 +33,6 @@ MOST = 60
 """Findings in one critique; the number of further ones is given."""
 MOST_NAMED = 5
 """Files that are named in a message."""
-INSTALL = "Run `pip install 'rebut[lint]'`."
 REPLACE = "Put the fix in place of the cited lines."
 ACTION = "Fix it, or explain in the code why it is right."
 SILENCED = {
@@ -71,14 +70,14 @@ class Lint:
         installed = {a.name: (a, path) for a, path in places if path is not None}
         if not installed:
             raise ParticipantFailed(
-                "missing tool", f"no analyser is installed: looked for {', '.join(self._tables)}", INSTALL
+                "missing tool", f"no analyser is installed: looked for {', '.join(self._tables)}", _install()
             )
         wanted = {n: self._readers(c) for n, c in enumerate(change, 1) if c.after is not None and self._readers(c)}
-        if not wanted:
+        if not wanted and all(c.after is None for c in change):
             paths = ", ".join(c.path for c in change[:MOST_NAMED]) + (" …" if len(change) > MOST_NAMED else "")
             raise ParticipantFailed(
                 "missing tool",
-                f"no analyser reads the files of this change: {paths}",
+                f"no analyser reads files that were deleted: {paths}",
                 "Choose a model as the critic.",
             )
         names = _needed(wanted, installed)
@@ -98,21 +97,21 @@ class Lint:
         strays = {n: LOOSE for n, c in enumerate(change, 1) if c.before is None and c.path.endswith(DIFFS)}
         unread |= strays
         loose = f"{change[next(iter(strays)) - 1].path} is {LOOSE}" if strays else ""
-        if not new.whole and not new.caught:
+        if wanted and not new.whole and not new.caught:
             why = "; ".join(dict.fromkeys(unread.values()))
-            raise ParticipantFailed("crashed", f"no analyser could read any changed file: {why}", INSTALL)
+            raise ParticipantFailed("crashed", f"no analyser could read any changed file: {why}", _install())
         sifted = sift(old.caught, new.caught, change)
-        model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names)
+        model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names) or "no analyser"
         skipped = [
             c.path for n, c in enumerate(change, 1) if c.after is not None and n not in wanted and n not in strays
         ]
-        notes, self._notes = [*self._notes, *_skipped(skipped), f"lint ({model}): {sifted.tally}"], []
-        answer = _critique(sifted, change, unread, old, model, _skipped(skipped))
+        notes, self._notes = [*self._notes, f"lint ({model}): {sifted.tally}"], []
+        answer = _critique(sifted, change, unread, old, model, _said(skipped))
         numbers = {c.path: n for n, c in enumerate(change, 1)}
         answer["earlier"] = _earlier(request.material.findings, answer, numbers, new)
         # Bytes that are not text become replacement characters, as elsewhere.
         text = re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(answer, ensure_ascii=False))
-        return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes), unread=loose)
+        return Reply(text, model, FAMILY, Usage(0, 0), 0.0, notes=tuple(notes), unread=loose, skipped=tuple(skipped))
 
     def _readers(self, changed: Changed) -> list[Analyser]:
         return [a for a in self._tables.values() if a.reads(changed.path, changed.after or "")]
@@ -121,12 +120,18 @@ class Lint:
         self._versions[analyser.name] = await analysers.version(analyser, path, self._env, seconds)
 
 
-def _skipped(paths: Sequence[str]) -> list[str]:
+def _install() -> str:
+    from rebut.core.installation import with_extra
+
+    return f"Run `{with_extra('lint')}`."
+
+
+def _said(paths: Sequence[str]) -> list[str]:
     """What to say about files that no analyser is for; nothing if there is none."""
     if not paths:
         return []
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-    return [f"{NOT_ANALYSED}{counted(len(paths), 'file')} of this change: {', '.join(paths[:MOST_NAMED])}{more}"]
+    return [f"no analyser is for {counted(len(paths), 'file')} of this change: {', '.join(paths[:MOST_NAMED])}{more}"]
 
 
 def _needed(wanted: Mapping[int, Sequence[Analyser]], installed: Mapping[str, tuple[Analyser, Path]]) -> list[str]:
@@ -160,7 +165,7 @@ def _critique(
     return {
         "findings": findings,
         "agrees": clean,
-        "agreements": [f"{model}: no new findings in this change."] if clean else [],
+        "agreements": [f"{model}: no new findings in this change."] if clean and len(skipped) < len(files) else [],
         "suggestions": list[Json](remarks),
         "need": [],
     }
@@ -212,7 +217,7 @@ def _gone(findings: Sequence[Finding], there: Sequence[tuple[str, str]]) -> list
 
 def _raised(one: LinterFinding, changed: Changed) -> Json:
     fix = fixes.as_lines(one.edits, one.file.lines, one.line)
-    line = cited(one, changed.added)
+    line = line_to_cite(one, changed.added)
     first, last = (fix.first, fix.last) if fix else (line, line)
     place = f"{changed.path}:{first}" + (f"-{last}" if last > first else "")
     silenced = SILENCED[one.silenced]
@@ -294,7 +299,7 @@ async def _run(
     own = tempfile.mkdtemp(dir=home)  # several runs of an analyser share its home
     env = {**environment(home), "TMPDIR": own}
     try:
-        ended = await process.run(argv, cwd=folder, env=env, seconds=seconds, on_spawn=on_spawn, mark=own)
+        ended = await process.run_program(argv, cwd=folder, env=env, seconds=seconds, on_spawn=on_spawn, mark=Path(own))
     except OSError as error:
         return _lost(side, copies, f"{analyser.name} cannot be started: {error.strerror}")
     if ended.cut:
@@ -303,7 +308,7 @@ async def _run(
     if ended.code not in analyser.exits:
         return _lost(side, copies, f"{analyser.name}: exit {ended.code}{_last_error(ended.err)}")
     try:
-        caught, unread = read(analyser, ended.out, copies, folder)
+        caught, unread = read_report(analyser, ended.out, copies, folder)
     except ValueError as error:
         return _lost(side, copies, f"{analyser.name}: its report cannot be read: {error}")
     side.caught += caught

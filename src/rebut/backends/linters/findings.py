@@ -50,7 +50,7 @@ class LinterFinding:
         return "P3" if self.silenced == "before" else self.grade.severity
 
 
-def read(
+def read_report(
     analyser: Analyser, text: str, copies: Sequence[FileCopy], folder: Path
 ) -> tuple[list[LinterFinding], set[int]]:
     """The findings, and the numbers of files that were not read completely. ValueError if this is not a report."""
@@ -342,7 +342,7 @@ def _key(one: LinterFinding) -> tuple[str, ...]:
     return (str(one.file.number), one.tool, one.rule, text)
 
 
-def cited(one: LinterFinding, added: Sequence[tuple[int, int]]) -> int:
+def line_to_cite(one: LinterFinding, added: Sequence[tuple[int, int]]) -> int:
     """The line to cite: the tool's line, or if that is an old one, the first new line of the finding."""
     if any(first <= one.line <= last for first, last in added):
         return one.line

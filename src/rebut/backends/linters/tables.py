@@ -122,7 +122,7 @@ class Analyser:
         return bool(self.shebang) and "." not in name and re.match(self.shebang, text) is not None
 
 
-def load(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Analyser]:
+def load_analysers(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Analyser]:
     """All analysers by name: the shipped ones with the user's changes, and the user's own."""
     shipped = shipped_tables("analysers.toml")
     found = {}
@@ -185,7 +185,7 @@ async def _version(analyser: Analyser, executable: Path, env: Mapping[str, str],
     folder = scratch_folder(env)
     argv = [str(executable), *analyser.version_args]
     try:
-        ended = await process.run(argv, cwd=folder, env=environment(folder), seconds=seconds, mark=str(folder))
+        ended = await process.run_program(argv, cwd=folder, env=environment(folder), seconds=seconds, mark=folder)
     except OSError:
         return ""
     finally:

@@ -11,8 +11,8 @@ from rebut.cli.commands.batch_results import report_command, status_command
 from rebut.cli.options import PATH, SPEC, Brief, json_flag
 
 if TYPE_CHECKING:
-    from rebut.batch.account import Account
     from rebut.batch.batch import Batch, Worker
+    from rebut.batch.budget import BatchBudget
     from rebut.batch.lines import BadLine, BatchLine
 
 EACH = "--each"
@@ -92,9 +92,9 @@ def batch_command(
     from pathlib import Path
 
     from rebut.api import Setup
-    from rebut.batch.account import Account
     from rebut.batch.batch import Batch, Here
-    from rebut.batch.lines import in_workspace, read, refused
+    from rebut.batch.budget import BatchBudget
+    from rebut.batch.lines import in_workspace, read_lines, refused
     from rebut.batch.processes import Processes
     from rebut.batch.results import Results, ended
     from rebut.cli.options import within
@@ -107,9 +107,10 @@ def batch_command(
         within(name, value)
     if on:
         from rebut.batch.queue import Elsewhere, Queue
-        from rebut.cli.commands.batch_queue import enqueue, in_queue, need_few_options
+        from rebut.cli.commands.batch_queue import enqueue, in_queue
 
-        need_few_options(given, processes)
+        if processes > 1:
+            raise UsageError("--processes is for a batch on one machine", "Start several `rebut batch work`.")
         setup = Setup(env={**os.environ, "REBUT_HOME": on})
     elif not out:
         raise UsageError("`rebut batch` needs --out FILE", "Say where the results go, or enqueue with --on URL.")
@@ -119,7 +120,7 @@ def batch_command(
         raise UsageError("`rebut batch` needs a FILE with one debate per line", "Or give a command with --each.")
     if company and (file or each is None):
         raise UsageError("--with is for --each without a FILE", "Name the models in the lines of FILE, under `seats`.")
-    lines, bad = read(Path(file)) if each is None else _lines_of(each, file, company)
+    lines, bad = read_lines(Path(file)) if each is None else _lines_of(each, file, company)
     if not file:
         file = EACH
     if on:
@@ -136,7 +137,8 @@ def batch_command(
         say(folded(f"  {_named(file, bad)[0]}", sys.stderr), sys.stderr)
     lines = [line for line in lines if line.number not in wrong]
     if on:
-        added = enqueue(queue, setup, Path(file).name, lines, at_once)
+        name = str(Path(file).resolve()) if each is None else f"{setup.workspace}: --each {each}"
+        added = enqueue(queue, setup, name, lines, at_once, given)
         if out is None or not as_json:
             say_json(added) if as_json else say(in_queue(added, on, out))
         if out is None:
@@ -147,23 +149,24 @@ def batch_command(
     try:
         results.note_lines(file if each is None else f"--each {each}", len(lines))
         batch = Batch(lines, results, at_once)
-        account = Account(Limits(**given)) if given else None
-        if account:
-            batch.count_earlier(account, setup)
+        budget = BatchBudget(Limits(**given)) if given and not on else None  # that of a queue is in the database
+        if budget:
+            batch.count_earlier(budget, setup)
         worker: Worker
         if on:
             worker, batch.state = Elsewhere(queue), "waiting or running"
         else:
-            worker = Here(setup, results, account) if processes == 1 else Processes(processes, results, account)
-        stopped = asyncio.run(run_batch(batch, worker, account, quiet or as_json))
+            worker = Here(setup, results, budget) if processes == 1 else Processes(processes, results, budget)
+        stopped = asyncio.run(run_batch(batch, worker, budget, quiet or as_json))
     finally:
         results.close()
     rows = batch.rows()
     code = max([0, *(row.exit for row in rows)])
-    code = 130 if stopped else 3 if account and account.reached else code
+    reached = budget.reached if budget else next((row.limit for row in rows if row.limit), "")
+    code = 130 if stopped else 3 if reached else code
     shown = _summed(batch, out, code)
-    if account and account.reached:
-        shown["limit"] = account.reached
+    if reached:
+        shown["limit"] = reached
     if as_json:
         say_json(shown)
         return code
@@ -215,7 +218,7 @@ def _named(file: str, bad: list[BadLine]) -> tuple[str, str]:
 
 
 async def run_batch(
-    batch: Batch, worker: Worker, account: Account | None, quiet: bool, signals: list[int] | None = None
+    batch: Batch, worker: Worker, budget: BatchBudget | None, quiet: bool, signals: list[int] | None = None
 ) -> bool:
     """Run it under signals. True if it was stopped by one; `signals` has those of an earlier batch of this command."""
     import asyncio
@@ -246,8 +249,8 @@ async def run_batch(
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, on_signal, number)
-    if account:
-        account.on_reached = batch.drain
+    if budget:
+        budget.on_reached = batch.drain
     batch.draining = bool(signals)
     showing = asyncio.ensure_future(progress.show())
     try:

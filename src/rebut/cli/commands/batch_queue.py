@@ -122,7 +122,7 @@ def upgrade_command(on: str, as_json: bool) -> int:
     """
     from rebut.batch import queue
     from rebut.cli.output import say, say_json
-    from rebut.record.stores import shown
+    from rebut.record.stores import shown_address
 
     queue.need_procrastinate()
     from rebut.record.postgres import migrations
@@ -132,36 +132,28 @@ def upgrade_command(on: str, as_json: bool) -> int:
         wanted = queue.as_new(queue.migrations(), migrations.done(connection))
         done = [one for one in migrations.upgrade(connection, wanted) if one.statements]
     if as_json:
-        say_json({"database": shown(on), "changes": [f"{one.part} {one.name}" for one in done]})
+        say_json({"database": shown_address(on), "changes": [f"{one.part} {one.name}" for one in done]})
     elif done:
-        say(f"  {shown(on)}: {len(done)} changes: {', '.join(f'{one.part} {one.name}' for one in done)}")
+        say(f"  {shown_address(on)}: {len(done)} changes: {', '.join(f'{one.part} {one.name}' for one in done)}")
     else:
-        say(f"  {shown(on)}: the tables are those of this version; nothing was changed")
+        say(f"  {shown_address(on)}: the tables are those of this version; nothing was changed")
     return 0
 
 
 # Enqueueing.
 
 
-def need_few_options(limits: Mapping[str, Any], processes: int) -> None:
-    """Refuse what holds for one machine only."""
-    from rebut.core.errors import UsageError
-    from rebut.domain.limits import flag
-
-    if limits:
-        raise UsageError(
-            f"{flag(next(iter(limits)))} holds for a batch on one machine, not for one that is enqueued",
-            'Give each line its own: "limits": {"usd": 0.5}.',
-        )
-    if processes > 1:
-        raise UsageError("--processes is for a batch on one machine", "Start several `rebut batch work`.")
-
-
-def enqueue(queue: Queue, setup: Setup, name: str, lines: Sequence[BatchLine], at_once: int) -> dict[str, int]:
+def enqueue(
+    queue: Queue, setup: Setup, name: str, lines: Sequence[BatchLine], at_once: int, limits: Mapping[str, float]
+) -> dict[str, int]:
     """Open the sessions of lines that are not in the database yet, and enqueue them; others again if they failed."""
     import asyncio
+    from functools import partial
+
+    from rebut.batch.batch import spent_by
 
     known = queue.known(lines)
+    queue.limit(name, limits, lines, partial(spent_by, setup))
     new = [line for line in lines if line.hash not in known]
     opened = 0
     for n in range(0, len(new), CHUNK):
@@ -198,7 +190,7 @@ async def _open_all(lines: Sequence[BatchLine], setup: Setup, at_once: int) -> l
 
 def in_queue(shown: Mapping[str, int], on: str, out: str | None) -> str:
     from rebut.core.text import counted
-    from rebut.record.stores import shown as address
+    from rebut.record.stores import shown_address as address
 
     parts = [f"{shown['enqueued']} enqueued"]
     parts += [f"{shown['again']} enqueued again"] if shown["again"] else []

@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rebut.cli.commands.batch_queue import ON
 from rebut.cli.options import PATH, json_flag
 
 if TYPE_CHECKING:
+    from rebut.batch.queue import QueuedBatch
     from rebut.batch.report import ArmReport, BatchReport
     from rebut.batch.results import BatchState
 
 
 @click.command("status")
-@click.argument("results", type=PATH)
+@click.argument("results", type=PATH, required=False, default="")
+@ON
 @json_flag
-def status_command(results: str, as_json: bool) -> int:
-    """How far a batch is. RESULTS is the file that --out named.
+def status_command(results: str, on: str | None, as_json: bool) -> int:
+    """How far a batch is. RESULTS is the file that --out named; with --on, the batches of a database.
 
     Works while the batch runs, and changes nothing.
     """
@@ -25,7 +28,12 @@ def status_command(results: str, as_json: bool) -> int:
 
     from rebut.batch.results import state_of
     from rebut.cli.output import say, say_json
+    from rebut.core.errors import UsageError
 
+    if bool(results) == bool(on):
+        raise UsageError("`rebut batch status` needs RESULTS or --on URL", "Give the file that --out named.")
+    if on:
+        return _status_on(on, as_json)
     state = state_of(Path(results))
     failed = sum(bool(row.failure) for row in state.rows)
     known = [row.usd for row in state.rows if row.usd is not None]
@@ -34,6 +42,7 @@ def status_command(results: str, as_json: bool) -> int:
         "debates": state.lines or None,
         "ended": len(state.rows) - failed,
         "failed": failed,
+        "stopped_by_limit": sum(bool(row.limit) for row in state.rows),
         "begun": len(state.open),
         "waiting": max(0, state.lines - len(state.rows) - len(state.open)) if state.lines else None,
         "running": state.running,
@@ -48,8 +57,45 @@ def status_command(results: str, as_json: bool) -> int:
     return 0
 
 
+def _status_on(on: str, as_json: bool) -> int:
+    """The batches of a database."""
+    from rebut.batch.queue import Queue
+    from rebut.cli.output import say, say_json
+    from rebut.core.json_value import as_row
+
+    found = Queue(on).batches()
+    if as_json:
+        say_json([as_row(one) for one in found])
+        return 0
+    for one in found:
+        for row in _queued_rows(one):
+            say(row)
+    if not found:
+        say("  no batch was enqueued yet")
+    return 0
+
+
+def _queued_rows(one: QueuedBatch) -> list[str]:
+    from rebut.core.text import counted
+    from rebut.domain.limits import flag, shown_limit
+    from rebut.reports.terminal import money
+
+    parts = [f"{one.ended} of {one.debates} ended"]
+    for name in ("failed", "running", "waiting"):
+        parts += [f"{count} {name}"] if (count := getattr(one, name)) else []
+    rows = [f"  {one.name or 'lines that are no longer in a file'}"]
+    rows.append(f"    {', '.join(parts)}; {counted(one.calls, 'call')}, {money(one.usd)}")
+    for name, (has, most) in one.limits.items():
+        rows.append(f"    {flag(name)}: {shown_limit(name, has)} of {shown_limit(name, most)} spent or reserved")
+    if one.reached:
+        rows.append(f"    stopped: {flag(one.reached)} leaves no room for the next call; raise it to continue")
+    rows += [f"    {counted(one.stopped, 'debate')} stopped by it"] if one.stopped else []
+    return rows
+
+
 def _status_rows(state: BatchState, failed: int, results: str) -> list[str]:
     from rebut.core.text import counted
+    from rebut.domain.limits import flag
     from rebut.reports.terminal import money
 
     total = f"of {state.lines} " if state.lines else ""
@@ -61,6 +107,8 @@ def _status_rows(state: BatchState, failed: int, results: str) -> list[str]:
     usd = None if any(row.usd is None for row in state.rows) else sum(row.usd or 0.0 for row in state.rows)
     rows = [f"  {', '.join(parts)}; {counted(sum(row.calls for row in state.rows), 'call')}, {money(usd)}"]
     rows.append("  running now" if state.running else "  not running")
+    if stopped := [row.limit for row in state.rows if row.limit]:
+        rows.append(f"  {counted(len(stopped), 'debate')} stopped by {flag(stopped[-1])} of the whole batch")
     left = state.open or failed or waiting > 0
     if left and not state.running:
         rows.append("  The same `rebut batch` command again continues: debates that ended are not run again.")

@@ -56,7 +56,7 @@ def _check(file: str, everything: bool, root: Path | None, run: bool, as_json: b
     from rebut.core.json_value import as_row
     from rebut.core.text import counted, cut, wrapped
     from rebut.evidence.lookup import Verdict
-    from rebut.setup.citations import check
+    from rebut.setup.checked_text import check
 
     text, name, folder = _text(file)
     with _said_if_slow(f"  checking the citations in {name} …", wanted=not as_json):
@@ -92,9 +92,9 @@ def _run(text: str, root: Path | None, folder: Path | None) -> tuple[list[tuple[
     """Run the checks of a text: the exit code and a row for each, and what a terminal shows."""
     from rebut.core.json_value import as_row
     from rebut.core.text import counted
-    from rebut.setup.fenced_checks import run
+    from rebut.setup.checked_text import run_checks
 
-    found = run(text, root=root, folder=folder)
+    found = run_checks(text, root=root, folder=folder)
     lines = [f"  {counted(len(found), 'check')}" if found else "  no checks: a check is a block of code below `check:`"]
     codes = {"shown": 0, "not run": 3}
     rows = []

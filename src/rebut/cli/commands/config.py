@@ -1,4 +1,4 @@
-"""`rebut config`: the config file and the settings in effect."""
+"""`rebut config`: the config file, the settings in effect, and the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -18,10 +18,19 @@ if TYPE_CHECKING:
 
 
 @click.command("config")
-@click.argument("what", type=click.Choice(["path", "show"]), default="show")
+@click.argument("what", type=click.Choice(["path", "show", "completion"]), default="show")
+@click.argument("shell", required=False, type=click.Choice(["bash", "zsh", "fish"]))
 @json_flag
-def config_command(what: str, as_json: bool) -> int:
-    """Show the path of your config file (`path`), or the settings from it and the repository's rebut.toml (`show`)."""
+def config_command(what: str, shell: str | None, as_json: bool) -> int:
+    """Show the path of your config file (`path`), or the settings from it and the repository's rebut.toml (`show`).
+
+    `completion SHELL` prints a completion script for bash, zsh or fish, to be saved where that shell looks for it: Tab
+    then completes commands, options, model specs, sessions and files.
+    """
+    if what == "completion":
+        return _completion(shell, as_json)
+    if shell is not None:
+        raise click.UsageError("only `rebut config completion` takes a shell")
     from rebut.cli.output import folded, say, say_json
     from rebut.setup import config
     from rebut.setup.config_files import user_path
@@ -33,7 +42,7 @@ def config_command(what: str, as_json: bool) -> int:
         else:
             say(str(path), verbatim=True)
         return 0
-    found = config.load(workspace=repository(Path.cwd().resolve()), env=os.environ)
+    found = config.load_config(workspace=repository(Path.cwd().resolve()), env=os.environ)
     shown: dict[str, Any] = {
         "path": str(path),
         "providers": {
@@ -68,6 +77,16 @@ def config_command(what: str, as_json: bool) -> int:
             say(folded(f"  {name:<12} {', '.join(shown[name]) or 'none'}", sys.stdout, 15))
     for notice in found.notices:
         say(folded(f"  note: {notice}", sys.stdout, 8))
+    return 0
+
+
+def _completion(shell: str | None, as_json: bool) -> int:
+    from rebut.cli.completion import script
+    from rebut.cli.output import say_json
+
+    if shell is None:
+        raise click.UsageError("`rebut config completion` needs bash, zsh or fish")
+    say_json({"shell": shell, "script": script(shell)}) if as_json else click.echo(script(shell), nl=False)
     return 0
 
 

@@ -35,7 +35,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     from functools import partial
 
     from rebut.api import Setup
-    from rebut.cli.output import folded, plain, say, say_json, width
+    from rebut.cli.output import folded, is_plain, say, say_json, width
     from rebut.core.text import counted
     from rebut.core.types import ModelSpec
     from rebut.setup import doctor
@@ -97,7 +97,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         say_json({**made, "analysers": analysers, "exit": code})
     else:
         narrow = sys.stdout.isatty() and len(_table(healths)[0]) > width()
-        table = [] if only_tools else rows(healths, families, offline=offline, plain=plain() or narrow)
+        table = [] if only_tools else rows(healths, families, offline=offline, plain=is_plain() or narrow)
         say(folded("\n".join([*table, *missing_rows(missing), *analyser_rows(tools)]).rstrip("\n"), sys.stdout, 4))
     return code
 
@@ -107,7 +107,7 @@ def missing_rows(missing: Sequence[FoundModel]) -> list[str]:
     if not missing:
         return []
     names = ", ".join(one.name for one in missing)
-    return [f"  not found here: {names}", "  → `rebut providers` says how to get each of them."]
+    return [f"  not found here: {names}", "  → `rebut models` says how to get each of them."]
 
 
 def analyser_rows(found: Sequence[FoundModel]) -> list[str]:
@@ -139,7 +139,7 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, p
         out.append(f"  only SmolLM2 135M {could}, and only if named: enough to try rebut, not to decide anything.")
         out.append(f"  → {GET_ONE}")
     elif healths:
-        out.append("  no family can debate: `rebut providers` lists the providers and how to get them.")
+        out.append("  no family can debate: `rebut models` lists the providers and how to get them.")
     return out
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 @click.command("export")
-@click.argument("id", type=SESSION)
+@click.argument("id", type=SESSION, default="last", metavar="[ID]")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["md", "html", "json", "adr", "sarif", "github", "tests"]),
+    type=click.Choice(["md", "html", "json", "adr", "sarif", "github", "comment", "tests"]),
     default="md",
     show_default=True,
 )
@@ -32,10 +32,30 @@ if TYPE_CHECKING:
     help="Write to this file; tests: into this folder. [the terminal; html: rebut-ID.html]",
 )
 @click.option("--with-prompts", is_flag=True, help="With html: include every prompt, and all that was reviewed.")
+@click.option("--repository", metavar="OWNER/NAME", default="", help="With comment: link to its lines.")
+@click.option("--commit", metavar="SHA", default="", help="With comment: the commit of the links. [the one reviewed]")
+@click.option("--site", metavar="URL", default="", help="With comment: where the repository is. [https://github.com]")
+@click.option(
+    "--previous",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With comment: the earlier comment, to say what was fixed since.",
+)
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @json_flag
-def export_command(id: str, form: str, output: Path | None, with_prompts: bool, force: bool, as_json: bool) -> int:
+def export_command(
+    id: str,
+    form: str,
+    output: Path | None,
+    with_prompts: bool,
+    force: bool,
+    as_json: bool,
+    **links: Any,
+) -> int:
     """Export a session: as HTML, Markdown or JSON, its decision as an ADR, a review as SARIF or annotations.
+
+    `comment` is the comment on a pull request: findings with their code, what was fixed since, and the gate. ID may
+    also be a SARIF file that rebut wrote. It is empty if there is nothing to say, and rebut posts nothing; see
+    docs/pull-requests.md for a workflow that keeps one comment up to date.
 
     `tests` writes the checks that were shown as test files, ready for the repository.
 
@@ -49,19 +69,26 @@ def export_command(id: str, form: str, output: Path | None, with_prompts: bool, 
     from rebut.record import sessions
     from rebut.reports import adr, export
 
-    record = sessions.load(folder_of(id))
-    if form == "tests":
-        return _tests(record, output, force)
-    if form in ("sarif", "github"):
-        text = _findings(record, form)
-    elif form == "html":
-        text = _page(folder_of(id), with_prompts)
-    elif as_json or form == "json":
-        text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n"
+    if form != "comment" and (odd := next((name for name, value in links.items() if value), "")):
+        raise click.UsageError(f"--{odd} is only for --format comment")
+    if form == "comment":
+        text = _comment(id, **{**links, "site": links["site"] or "https://github.com"})
+        if not text and output is None:
+            return 0
     else:
-        text = adr.adr(record) if form == "adr" else export.markdown(record)
-    if output is None and form == "html" and sys.stdout.isatty():
-        output = Path(f"rebut-{record.opened.id}.html")
+        record = sessions.load(folder_of(id))
+        if form == "tests":
+            return _tests(record, output, force)
+        if form in ("sarif", "github"):
+            text = _findings(record, form)
+        elif form == "html":
+            text = _page(folder_of(id), with_prompts)
+        elif as_json or form == "json":
+            text = json.dumps(export.as_json(record), ensure_ascii=False, indent=2) + "\n"
+        else:
+            text = adr.adr(record) if form == "adr" else export.markdown(record)
+        if output is None and form == "html" and sys.stdout.isatty():
+            output = Path(f"rebut-{record.opened.id}.html")
     if output is None:
         # Annotations are workflow commands with their text escaped, so they are printed unchanged.
         print(text.rstrip("\n"), flush=True) if form == "github" else say(text.rstrip("\n"), verbatim=True)
@@ -92,9 +119,9 @@ def _tests(record: Record, folder: Path | None, force: bool) -> int:
     from rebut.core import files
     from rebut.core.errors import UsageError
     from rebut.domain.session_status import counted_ledger
-    from rebut.reports.shown_checks import as_files
+    from rebut.reports.export import check_files
 
-    found = as_files(counted_ledger(record), record.opened.id)
+    found = check_files(counted_ledger(record), record.opened.id)
     if not found:
         raise UsageError(
             f"no check of session {record.opened.id} was shown", "`rebut rerun ID` runs the checks of a session again."
@@ -136,6 +163,42 @@ def _findings(record: Record, form: str) -> str:
 
     found = stand(Review.of(record), grounds_of(record, Wish()))
     return commands(found) if form == "github" else json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
+
+
+def _comment(what: str, *, repository: str, commit: str, site: str, previous: Path | None) -> str:
+    """The comment from a session or a SARIF file, linking to a commit in a repository; empty if all is silent."""
+    from rebut.ci.comment import body, read_report
+
+    if not site.startswith(("https://", "http://")) or any(c in site for c in " \n\t()<>[]\"'"):
+        raise click.UsageError(f"--site {site!r} is not an address")
+    file = Path(what)
+    is_file = file.suffix in (".sarif", ".json") or file.is_file()
+    text = _read(file) if is_file else json.dumps(_sarif_of(what))
+    old = _read(previous) if previous else ""
+    return body(read_report(text, what), site=site, repository=repository, commit=commit, previous=old)
+
+
+def _read(file: Path) -> str:
+    from rebut.core.errors import UsageError
+
+    try:
+        return file.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+
+
+def _sarif_of(id: str) -> object:
+    from rebut.ci.gate import stand, with_threshold
+    from rebut.ci.output_formats import log
+    from rebut.ci.recorded_reviews import Review
+    from rebut.cli.commands.gate import USUAL, grounds_of, is_final_version_there
+    from rebut.domain.gate_policy import Wish
+    from rebut.record import sessions
+
+    record = sessions.load(folder_of(id))
+    review = Review.of(record)
+    held = with_threshold(grounds_of(record, Wish()), USUAL)
+    return log(stand(review, held, applied=is_final_version_there(record, review.outcome)))
 
 
 @click.command("verify")

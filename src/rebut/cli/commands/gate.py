@@ -61,7 +61,7 @@ def is_final_version_there(record: Record, outcome: Outcome) -> bool:
     workspace = Path(record.opened.workspace)
     if not (patch := final_patch(outcome)) or not workspace.is_dir():
         return False
-    settings = config.load(workspace=repository(workspace), env=os.environ)
+    settings = config.load_config(workspace=repository(workspace), env=os.environ)
     return asyncio.run(is_applied(patch, record, tuple(settings.known_secrets(os.environ))))
 
 
@@ -72,7 +72,7 @@ def grounds_of(record: Record, flags: Wish) -> GateGrounds:
     from rebut.setup import config
 
     workspace = Path(record.opened.workspace)
-    settings = config.load(workspace=repository(workspace), env=os.environ)
+    settings = config.load_config(workspace=repository(workspace), env=os.environ)
     return asyncio.run(grounds(workspace, root(), Review.of(record).target, settings, flags))
 
 
@@ -259,7 +259,7 @@ def _list(as_json: bool) -> int:
 def _kept(workspace: Path) -> list[tuple[bool, Dismissal]]:
     from rebut.ci import dismissals
 
-    return [(shared, one) for shared in (False, True) for one in dismissals.load(_file(workspace, shared))]
+    return [(shared, one) for shared in (False, True) for one in dismissals.load_dismissals(_file(workspace, shared))]
 
 
 def _file(workspace: Path, shared: bool) -> Path:

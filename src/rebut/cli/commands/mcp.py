@@ -75,7 +75,9 @@ def _serve(root: Path | None) -> int:
 
 def _need_sdk() -> None:
     if find_spec("mcp") is None:
-        raise UsageError("`rebut mcp` needs the MCP SDK, which is not installed", "Run `pip install 'rebut[mcp]'`.")
+        from rebut.core.installation import with_extra
+
+        raise UsageError("`rebut mcp` needs the MCP SDK, which is not installed", f"Run `{with_extra('mcp')}`.")
 
 
 def _entry() -> HostEntry:
@@ -83,7 +85,7 @@ def _entry() -> HostEntry:
     from rebut.mcp.hosts import HostEntry, server_command
     from rebut.setup import config
 
-    known = config.load(workspace=Path.home(), env=os.environ)
+    known = config.load_config(workspace=Path.home(), env=os.environ)
     names = [p.api_key_env for p in known.providers if p.api_key_env and os.environ.get(p.api_key_env)]
     places = [name for name in ("REBUT_HOME", "REBUT_CONFIG") if os.environ.get(name)]
     return HostEntry(server_command(), tuple(dict.fromkeys([*names, *places])))

@@ -1,4 +1,4 @@
-"""`rebut providers` lists what can fill a seat; `rebut models` downloads models that run inside rebut."""
+"""`rebut models`: lists what can fill a seat, downloads models that run inside rebut, checks tables of the config."""
 
 from __future__ import annotations
 
@@ -26,29 +26,12 @@ ALWAYS = {
 }
 
 
-@click.command("providers")
-@click.argument("what", type=click.Choice(["list", "check"]), default="list")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@json_flag
-def providers_command(what: str, file: Path | None, as_json: bool) -> int:
-    """List all providers, built in or from your config, and which are available here. Calls no model.
-
-    `check FILE` checks a TOML file with [tools.NAME] or [providers.NAME] tables, and shows what rebut would do with it;
-    without FILE it checks your config.
-    """
-    if what == "check":
-        return _check(file, as_json)
-    if file is not None:
-        raise click.UsageError("FILE is only for `rebut providers check`")
-    return _list(as_json)
-
-
 def _list(as_json: bool) -> int:
     import asyncio
-    import sys
 
     from rebut.api import Setup
-    from rebut.cli.output import folded, say, say_json, width
+    from rebut.backends.embedded import weights
+    from rebut.cli.output import say, say_json
     from rebut.core.text import cut
     from rebut.setup.discover import look, look_at_analysers, programs
 
@@ -82,10 +65,14 @@ def _list(as_json: bool) -> int:
             {"analyser": one.name, "here": one.here, "version": one.about or None, "advice": one.advice or None}
             for one in installed
         ]
-        say_json({"providers": rows, "analysers": tools, "always": list(ALWAYS)})
+        inside = {
+            "runner": weights.has_runner(),
+            "downloads": [_row(one) for one in (*weights.LARGER, weights.SMOLLM2)],
+        }
+        say_json({"providers": rows, "analysers": tools, "always": list(ALWAYS), **inside})
         return 0
-    kinds = {"tool": "command-line tools", "key": "with an API key", "server": "local servers", "embedded": "embedded"}
-    kinds |= {"program": "programs, only if named"}
+    kinds = {"tool": "command-line tools", "key": "with an API key", "server": "local servers"}
+    kinds |= {"embedded": "inside rebut", "program": "programs, only if named"}
     heading = ""
     for one in found:
         if kinds[one.kind] != heading:
@@ -98,29 +85,42 @@ def _list(as_json: bool) -> int:
         guess = ONLY_NAMED if one.only_named else guess
         state = ", ".join(word for word in (about, guess, one.problem) if word)
         barred = "" if setup.config.allowed(one.name) else "  (not in [egress] allow)"
-        row = f"    {one.name:<13} {state}{barred}"
-        advice = one.advice if one.problem or one.only_named else ""
-        if advice and (not sys.stdout.isatty() or len(f"{row}  → {advice}") <= width()):
-            say(f"{row}  → {advice}")
-            continue
-        say(folded(row, sys.stdout, 18))
-        if advice:  # on a line of its own, so that a command in it is not torn
-            say(folded(f"      → {advice.removeprefix('Install it: ')}", sys.stdout, 8))
+        _say_row(f"{one.name:<13} {state}{barred}", one.advice if one.problem or one.only_named else "")
+        if one.kind == "embedded":
+            for model in (*weights.LARGER, weights.SMOLLM2):
+                here = weights.is_sound(model, env=os.environ)
+                damaged = not here and weights.path(model, env=os.environ).exists()
+                state = "here" if here else "damaged" if damaged else "not here"
+                get = "" if here else f"rebut models get{f' {model.id}' if model.place else ''}"
+                about = f" {model.size // 1_000_000:,} MB: {state}"
+                about = about if model.place else f"{model.name},{about}"
+                _say_row(f"{spec_of(model):<13} {about}", get)
     say("  always available")
     for name, about in ALWAYS.items():
-        say(folded(f"    {name:<13} {about}", sys.stdout, 18))
+        _say_row(f"{name:<13} {about}", "")
     return 0
 
 
-def _check(file: Path | None, as_json: bool) -> int:
-    import os
+def _say_row(row: str, advice: str) -> None:
+    """One row of the list; advice that does not fit has a line of its own, so that a command in it is not torn."""
+    from rebut.cli.output import folded, say, width
 
+    row = f"    {row}"
+    if advice and (not sys.stdout.isatty() or len(f"{row}  → {advice}") <= width()):
+        say(f"{row}  → {advice}")
+        return
+    say(folded(row, sys.stdout, 18))
+    if advice:
+        say(folded(f"      → {advice.removeprefix('Install it: ')}", sys.stdout, 8))
+
+
+def _check(file: Path | None, as_json: bool) -> int:
     from rebut.cli.output import say, say_json
     from rebut.setup import doctor
     from rebut.setup.config_files import user_path
 
     path = file or user_path(os.environ)
-    found = doctor.check(path, os.environ)
+    found = doctor.check_table_file(path, os.environ)
     if as_json:
         rows = [{"table": one.table, "does": one.does, "lacks": list(one.lacks)} for one in found]
         say_json({"file": str(path), "tables": rows})
@@ -142,8 +142,8 @@ def _names() -> Iterable[tuple[str, str]]:
 
 
 @click.command("models")
-@click.argument("what", type=click.Choice(["get", "list", "path"]), default="list")
-@click.argument("name", required=False, default="", type=Completed("name", _names), metavar="[NAME]")
+@click.argument("what", type=click.Choice(["list", "get", "path", "check"]), default="list")
+@click.argument("name", required=False, default="", type=Completed("name", _names, files=True), metavar="[NAME|FILE]")
 @click.option(
     "--from",
     "source",
@@ -152,33 +152,36 @@ def _names() -> Iterable[tuple[str, str]]:
 )
 @json_flag
 def models_command(what: str, name: str, source: Path | None, as_json: bool) -> int:
-    """Download a model that runs inside rebut, without a key (`get NAME`), list them, or print the path of one.
+    """List the models that can take a seat, and what is missing for the others. Calls no model.
 
+    `get NAME` downloads a model that runs inside rebut, without a key, and `path NAME` prints where it is.
     qwen2.5-coder-1.5b (1.1 GB) and qwen2.5-coder-0.5b (0.5 GB) can argue: `local:NAME` is their spec, and rebut chooses
     them when there is no other model. Without NAME, it is SmolLM2 135M (98 MB), `local`: enough to try rebut, not to
     decide anything. Any other GGUF file is gguf:PATH. HF_ENDPOINT names a mirror to download from.
+
+    `check FILE` checks a TOML file with [tools.NAME] or [providers.NAME] tables, and shows what rebut would do with it;
+    without FILE it checks your config.
     """
     from rebut.backends.embedded import weights
     from rebut.cli.output import say, say_json
 
+    if source is not None and what != "get":
+        raise click.UsageError("--from is only for `rebut models get`")
+    if what == "check":
+        return _check(Path(name) if name else None, as_json)
+    if what == "list":
+        if name:
+            raise click.UsageError("`rebut models list` takes no name; `get`, `path` and `check` do")
+        return _list(as_json)
     model = weights.by_id(name)
     if model is None:
         known = ", ".join(one.id for one in (*weights.LARGER, weights.SMOLLM2))
         raise UsageError(f"rebut knows no model {name!r}", f"It can download {known}; other files are gguf:PATH.")
-    if source is not None and what != "get":
-        raise click.UsageError("--from is only for `rebut models get`")
     if what == "get":
         return _get(model, source, as_json)
-    if what == "path":
-        path = weights.path(model, env=os.environ)
-        here = {"name": model.name, "path": str(path), "here": weights.is_sound(model, env=os.environ)}
-        say_json({**here, "runner": weights.has_runner()}) if as_json else say(str(path), verbatim=True)
-        return 0
-    if as_json:
-        first, *rest = [_row(one) for one in (weights.SMOLLM2, *weights.LARGER)]
-        say_json({**first, "runner": weights.has_runner(), "larger": rest})
-        return 0
-    _list_models()
+    path = weights.path(model, env=os.environ)
+    here = {"name": model.name, "path": str(path), "here": weights.is_sound(model, env=os.environ)}
+    say_json({**here, "runner": weights.has_runner()}) if as_json else say(str(path), verbatim=True)
     return 0
 
 
@@ -188,21 +191,6 @@ def _row(model: Weights) -> dict[str, object]:
     path = weights.path(model, env=os.environ)
     here = weights.is_sound(model, env=os.environ)
     return {"name": model.name, "id": model.id, "path": str(path), "here": here, "bytes": model.size}
-
-
-def _list_models() -> None:
-    from rebut.backends.embedded import weights
-    from rebut.cli.output import folded, say
-
-    for model in (*weights.LARGER, weights.SMOLLM2):
-        path, row = weights.path(model, env=os.environ), _row(model)
-        state = f"here: {spec_of(model)}" if row["here"] else "damaged" if path.exists() else "not here"
-        about = "" if model.place else ", to try"
-        say(folded(f"  {model.id:<19} {model.size // 1_000_000:>5,} MB   {state}{about}", sys.stdout, 4))
-    say("  to get one   rebut models get NAME")
-    say(folded(f"  folder       {weights.folder(os.environ)}", sys.stdout, 4))
-    if not weights.has_runner():
-        say(folded("  note: they need xllamacpp, which is not installed: pip install xllamacpp", sys.stdout, 4))
 
 
 def spec_of(model: Weights) -> str:
@@ -257,14 +245,14 @@ class ProgressBar:
         sys.stderr.flush()
 
     def _line(self, length: int, seconds: float) -> str:
-        from rebut.cli.output import plain, width
+        from rebut.cli.output import is_plain, width
 
         rate = (length - self._first) / seconds if seconds > 0.5 else 0.0
         left = f"   {rate / 1e6:.1f} MB/s, {duration((self._size - length) / rate)} left" if rate else ""
         share = length / self._size
         text = f"{share:4.0%}   {length // 1_000_000:,} of {self._size // 1_000_000:,} MB"
         text += left if len(text + left) + 3 <= width() else ""
-        room = 0 if plain() else min(30, width() - len(text) - 6)
+        room = 0 if is_plain() else min(30, width() - len(text) - 6)
         bar = f"[{'=' * int(share * room):<{room}}] " if room >= 10 else ""
         return f"  {bar}{text}"
 

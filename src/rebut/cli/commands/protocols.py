@@ -14,6 +14,7 @@ from rebut.cli.options import (
     SPEC,
     Many,
     call_limit,
+    collect_limits,
     common,
     cross_options,
     gate_options,
@@ -25,11 +26,11 @@ from rebut.cli.options import (
     review_options,
     scope_options,
     several_judges,
-    shown,
     target_options,
     topic_of,
     wanted_by,
 )
+from rebut.cli.pydantic_loader import load_pydantic
 
 if TYPE_CHECKING:
     from rebut.workspace.targets.target import Wanted
@@ -54,9 +55,10 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
 
     TOPIC is the question; - reads it from standard input.
     """
+    load_pydantic()
     from rebut.cli.launch import launch
 
-    how = shown(named)
+    how = collect_limits(named)
     several_judges(named)
     named["all_rounds"] = named["all_rounds"] or None
     named["models"] = {"proposer": model_proposer or "", "challenger": model_challenger or ""}
@@ -75,11 +77,12 @@ def cross_command(content: str, everything: bool, **named: Any) -> int:
     CONTENT is the text to review; - reads it from standard input. Without CONTENT, rebut reviews --artifact-file,
     standard input, --context-file, --from-transcript, or the uncommitted changes.
     """
+    load_pydantic()
     from rebut.cli.launch import launch
 
     wanted = wanted_by(content, named)
     call_limit(named)
-    how = shown(named)
+    how = collect_limits(named)
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
     gating = gating_of(named, how)
     return launch("cross", "", named, **how, wanted=wanted, everything=everything, gating=gating)
@@ -109,6 +112,8 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
     exists, it decides whether a stage is debated.
     """
     from rebut.cli.gate_flags import Gating
+
+    load_pydantic()
     from rebut.cli.launch import launch
     from rebut.domain.gate_policy import Wish
 
@@ -124,7 +129,7 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
         raise click.UsageError("missing argument 'TOPIC': what to plan")
     named["author"] = list(named["author"])
     named["stage"] = stage
-    how = shown(named)
+    how = collect_limits(named)
     gating = Gating(Wish(on_inconclusive=on_inconclusive), again=True)
     return launch("revise", topic_of(topic), named, **how, wanted=wanted, gating=gating)
 
@@ -146,9 +151,10 @@ def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
     TOPIC is the question; - reads it from standard input. A call may take 120 s, unless --timeout is given. The files
     are written to ./debates/NNN-topic.
     """
+    load_pydantic()
     from rebut.cli.launch import launch
 
-    how = shown(named)
+    how = collect_limits(named)
     named["challenger"] = list(challenger)
     return launch("panel", topic_of(topic), named, **how)
 
@@ -178,11 +184,13 @@ def run_command(
     The file defines `seats`, `async def run(debate)` and optionally `Settings`: see docs/writing-a-protocol.md.
     """
     from rebut.cli.gate_flags import Gating
+
+    load_pydantic()
     from rebut.cli.launch import launch
     from rebut.domain.gate_policy import Wish
     from rebut.workspace.targets.target import Wanted
 
-    how, seats = shown(named), dict[str, Any]()
+    how, seats = collect_limits(named), dict[str, Any]()
     for role, spec in pairs(seat, "--seat", "ROLE=SPEC"):
         _own(role, named)
         seats.setdefault(role, []).append(spec)

@@ -25,7 +25,8 @@ def rerun_command(id: str, point: str, here: bool, as_json: bool) -> int:
     """Run the checks of session ID again, or only those of POINT (such as F2), in the sandbox. Calls no model.
 
     They run on the files that were debated. Exit code 0 if each has the same mark as on record, 1 if one has another,
-    3 if one could not be run. With --here they run on the files as they are now: 0 if all pass, 1 if one does not.
+    3 if one could not be run. With --here they run on the files as they are now: 0 if all pass, 1 if one does not. One
+    that is to print something passes if it prints that.
     """
     from rebut.cli.output import say, say_json, width
     from rebut.core.errors import UsageError

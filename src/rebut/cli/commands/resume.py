@@ -22,6 +22,7 @@ from rebut.cli.options import (
     output,
     pairs,
 )
+from rebut.cli.pydantic_loader import load_pydantic
 
 if TYPE_CHECKING:
     from rebut.api import Setup
@@ -61,6 +62,7 @@ def resume_session(
     on_inconclusive: str | None = None,
 ) -> int:
     """Resume a session. A review keeps the gate that is on record, unless another is given here."""
+    load_pydantic()
     from rebut import api
     from rebut.ci.apply import final_patch, is_applied
     from rebut.cli.commands.show import folder_of

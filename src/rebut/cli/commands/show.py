@@ -38,7 +38,7 @@ def folder_of(id: str) -> Path:
 @json_flag
 def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pager: bool, as_json: bool) -> int:
     """Show a session: its outcome, every point with its status and evidence, then every answer."""
-    from rebut.cli.output import page, say, say_json, width
+    from rebut.cli.output import print_paged, say, say_json, width
     from rebut.domain import session_status
     from rebut.record import sessions
     from rebut.reports import terminal, transcript
@@ -56,10 +56,10 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pa
     title, *header = terminal.header(record, width=width())
     rows = ["", title, "", *_outcome_rows(record, folder, everything, width()), "", *header, ""]
     if everything or not session_status.is_review(record):  # the outcome of a review lists them
-        listed = transcript.points(session_status.counted_ledger(record), width())
+        listed = transcript.point_rows(session_status.counted_ledger(record), width())
         rows += ["  POINTS AND CLAIMS", "", *listed] if listed else []
     rows += transcript.turns(record, ledger, width(), prompts=prompts, raw=everything)
-    page("\n".join(rows).rstrip("\n"), allowed=not no_pager)
+    print_paged("\n".join(rows).rstrip("\n"), allowed=not no_pager)
     return 0
 
 

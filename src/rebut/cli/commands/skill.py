@@ -47,7 +47,7 @@ def skill_command(what: str, hosts: tuple[str, ...], project: bool, as_json: boo
             say(text, verbatim=True)
         return 0
     here = repository(Path.cwd().resolve()) if project else None
-    installed = {host: install(host, os.environ, here) for host in find(hosts, os.environ)}
+    installed = {host: install(host, os.environ, here) for host in agents_in_use(hosts, os.environ)}
     code = 3 if any(one.how == "left alone" for rows in installed.values() for one in rows) else 0
     if as_json:
         rows = [
@@ -111,7 +111,7 @@ HOSTS = (
 """The last is for all others: `.agents/skills` is the folder of the open format."""
 
 
-def find(names: tuple[str, ...], env: Mapping[str, str]) -> list[Host]:
+def agents_in_use(names: tuple[str, ...], env: Mapping[str, str]) -> list[Host]:
     """The agents that were named, else those in use here."""
     known = {host.name: host for host in HOSTS}
     if names:

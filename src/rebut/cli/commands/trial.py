@@ -192,28 +192,28 @@ async def _run(trial: TrialRun, limits: dict[str, Any], quiet: bool) -> tuple[Tr
     """Run it under signals, with limits for all of it. Also returns whether it was interrupted."""
     import sys
 
-    from rebut.batch.account import Account
     from rebut.batch.batch import Batch, Here
+    from rebut.batch.budget import BatchBudget
     from rebut.cli.commands.batch import run_batch
     from rebut.cli.output import say
     from rebut.core.text import counted
     from rebut.domain.limits import Limits, flag
 
-    account = Account(Limits(**limits)) if limits else None
+    budget = BatchBudget(Limits(**limits)) if limits else None
     signals = list[int]()
     await trial.check(limits)
 
     async def run(what: str, batch: Batch) -> str:
-        if account:
-            batch.count_earlier(account, trial.setup)
+        if budget:
+            batch.count_earlier(budget, trial.setup)
         if not batch.left:
             return "it was interrupted" if signals else ""
         if not quiet:
             say(f"  {what}: {counted(len(batch.left), 'review')}", sys.stderr)
-        worker = Here(trial.setup, trial.results, account)
-        if await run_batch(batch, worker, account, quiet, signals):
+        worker = Here(trial.setup, trial.results, budget)
+        if await run_batch(batch, worker, budget, quiet, signals):
             return "it was interrupted"
-        return f"{flag(account.reached)} leaves no room for the next call" if account and account.reached else ""
+        return f"{flag(budget.reached)} leaves no room for the next call" if budget and budget.reached else ""
 
     return await trial.run(run), bool(signals)
 
@@ -222,21 +222,21 @@ def _write(folder: Path, report: TrialReport) -> None:
     import json
 
     from rebut.core import files
-    from rebut.trial.page import page
-    from rebut.trial.report import rows, to_json
+    from rebut.trial.page import trial_page
+    from rebut.trial.report import pair_rows, to_json
 
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows(report))
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in pair_rows(report))
     files.write(folder / PAIRS, lines.encode("utf-8", "replace"), 0o600)
     whole = json.dumps(to_json(report), ensure_ascii=False, indent=1)
     files.write(folder / SUMMARY, whole.encode("utf-8", "replace"), 0o600)
-    files.write(folder / PAGE, page(report).encode("utf-8", "replace"), 0o600)
+    files.write(folder / PAGE, trial_page(report).encode("utf-8", "replace"), 0o600)
 
 
 def _show(report: TrialReport, folder: Path, code: int, as_json: bool) -> None:
     import sys
 
     from rebut.cli.output import folded, say, say_json, width
-    from rebut.trial.report import columns, notes, sentence, table, to_json
+    from rebut.trial.report import columns, notes, score_table, sentence, to_json
 
     if as_json:
         say_json({**to_json(report), "folder": str(folder), "exit": code})
@@ -244,7 +244,7 @@ def _show(report: TrialReport, folder: Path, code: int, as_json: bool) -> None:
     say(folded(f"  {sentence(report)}", sys.stdout, 2))
     if report.arms:
         say("")
-        for row in columns(table(report), width() - 2):
+        for row in columns(score_table(report), width() - 2):
             say(f"  {row}".rstrip())
     if more := notes(report):
         say("")

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from rebut.cli.output import plain, width
+from rebut.cli.output import is_plain, width
 from rebut.cli.screen.live_rows import roughly
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class BatchProgress:
 
     def __init__(self, batch: Batch, quiet: bool) -> None:
         self._batch, self._quiet = batch, quiet
-        self._redrawn = sys.stderr.isatty() and not plain()
+        self._redrawn = sys.stderr.isatty() and not is_plain()
         self._began = time.monotonic()
         self._drawn = False
 

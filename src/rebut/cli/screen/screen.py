@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.cli.output import fitted, plain, say, width
+from rebut.cli.output import fitted, is_plain, say, width
 from rebut.cli.screen import live_rows
 from rebut.cli.screen.live_rows import LiveRows
 from rebut.core.text import cut
@@ -98,7 +98,7 @@ class Screen:
                 if e.why != "again":  # a lost request that is sent again has streamed nothing
                     self.moving.answers.pop(e.key, None)  # sent back or asked again: the old answer no longer counts
                 self._gone.discard(e.key)
-                if plain():
+                if is_plain():
                     step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                     self._line(f"{seat}: {step}, asked{REASONS.get(e.why, f' again ({e.why})')}")
                 self._start_live()
@@ -230,7 +230,7 @@ class Screen:
 
     @property
     def _is_live(self) -> bool:
-        return sys.stderr.isatty() and not plain() and os.environ.get("TERM") != "dumb"
+        return sys.stderr.isatty() and not is_plain() and os.environ.get("TERM") != "dumb"
 
     def _rows(self) -> Text:
         from rich.text import Text
@@ -249,7 +249,7 @@ class Screen:
         self.moving.answers[key] = answer
         if not answer.size and answer.stays:
             self._stay.add(key)
-        if plain() and sys.stderr.isatty():
+        if is_plain() and sys.stderr.isatty():
             self._print_points(key, answer)
 
     def _print_points(self, key: str, answer: LiveAnswer) -> None:

@@ -1,6 +1,6 @@
 """Two blind answers to a question; where they differ, each model challenges the other's and defends its own."""
 
-from rebut.protocols.ask.ending import partial as partial
+from rebut.protocols.ask.outcome import partial as partial
 from rebut.protocols.ask.run import run as run
 from rebut.protocols.ask.settings import (
     Settings as Settings,
@@ -10,7 +10,7 @@ from rebut.protocols.ask.settings import (
 )
 
 name = "ask"
-version = "7"
+version = "8"
 seats = {"proposer": 1, "challenger": 1, "judge": 1}
 judge = "judge"
 letter = "D"

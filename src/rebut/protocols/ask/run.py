@@ -17,7 +17,7 @@ from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
-from rebut.protocols.ask import ballot, ending, one_sided, prompts
+from rebut.protocols.ask import ballot, old_versions, outcome, prompts
 from rebut.protocols.ask.forms import Comparison
 from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, title
 from rebut.protocols.duel import ballot as duel_ballot, render, reply_checks
@@ -33,16 +33,16 @@ async def run(debate: Debate) -> Outcome:
     debate.state = state
     answers = await answer(debate, state)
     if answers:
-        return ending.one_answer(debate, state, answers)
+        return outcome.one_answer(debate, state, answers)
     state.compared = await compare(debate, state)
     if state.compared.same:
-        return ending.agreed(debate, state)
-    if await one_sided.applies(debate):
-        return await one_sided.contest(debate, state)
+        return outcome.agreed(debate, state)
+    if await old_versions.applies(debate):
+        return await old_versions.contest(debate, state)
     await argue(debate, state)
     if not state.turns:
-        return ending.undebated(debate, state)
-    return await ending.verdict(debate, state)
+        return outcome.undebated(debate, state)
+    return await outcome.verdict(debate, state)
 
 
 async def answer(debate: Debate, state: AskState) -> Failure | None:

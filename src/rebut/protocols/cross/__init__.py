@@ -1,7 +1,7 @@
 """A critic of another family tears into a change or a proposal, a judge weighs what it found, and you decide."""
 
 from rebut.protocols.cross.artifacts import artifacts as artifacts
-from rebut.protocols.cross.ending import partial as partial
+from rebut.protocols.cross.outcome import partial as partial
 from rebut.protocols.cross.run import run as run
 from rebut.protocols.cross.settings import (
     SEATS,

@@ -14,7 +14,7 @@ from rebut.domain.forms import code_of
 from rebut.domain.ledger import Entry, Move, Slip
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Answers, Ask, Debate, Round
-from rebut.protocols.cross import ballot, ending, findings as weighing, prompts, render, reply_checks
+from rebut.protocols.cross import ballot, findings as weighing, outcome, prompts, render, reply_checks
 from rebut.protocols.cross.forms import (
     Additions,
     Chosen,
@@ -27,6 +27,7 @@ from rebut.protocols.cross.forms import (
 from rebut.protocols.cross.settings import DIFF_TOKENS
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import PROGRAMS, ArtifactVersion
+from rebut.protocols.shared import reason_of
 from rebut.workspace.targets.split import split
 from rebut.workspace.targets.target import Target, whole_files
 
@@ -84,7 +85,7 @@ def for_judge(r: Round, state: CrossState, *, whole: bool = False) -> str:
         return shown if part is r.target else f"{prompts.SINCE}\n\n{shown}"
     changes = version.change(r.target)
     return "The change is too large to be shown as a whole. The lines around each citation:\n\n" + r.quote(
-        "cited lines", render.cited(r.ledger, changes)
+        "cited lines", render.cited_excerpts(r.ledger, changes)
     )
 
 
@@ -141,10 +142,10 @@ def _before(r: Round, state: CrossState) -> str:
     parts = list[str]()
     if asked:
         of = "an earlier review of this branch" if all(p.round == 0 for p in asked) else "earlier rounds"
-        said = r.quote("earlier findings", render.weighed(r.ledger, asked))
+        said = r.quote("earlier findings", render.findings_text(r.ledger, asked))
         parts.append(f"\n\nThe findings of {of}:\n\n{said}")
     if kept:
-        said = r.quote("known findings", render.weighed(r.ledger, kept))
+        said = r.quote("known findings", render.findings_text(r.ledger, kept))
         parts.append(f"{'' if asked else chr(10) * 2}{prompts.KNOWN}\n\n{said}")
     if state.rebuttal:
         parts.append("The answer to the last critique:\n\n" + r.quote("rebuttal", state.rebuttal))
@@ -190,7 +191,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     runners = r.runners_for(who)
     fresh = weighing.raised_in(r.ledger, r.n)
     earlier = [p for p in r.ledger.points if p not in fresh]
-    before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", render.weighed(r.ledger, earlier))
+    before = "Findings of earlier rounds:\n\n" + r.quote("earlier findings", render.findings_text(r.ledger, earlier))
     prompt = fill(
         prompts.JUDGE,
         fences=FENCES,
@@ -211,13 +212,13 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
         r.ledger,
         r.n,
         changed - failing,
-        outside=ending.apart(r, state),
+        outside=outcome.apart(r, state),
         unquestioned=state.trusting or who.spec.provider == "human",
     )
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [
-        Move(w.id, w.move, "judge", r.n, reply_checks.reason_of(w), severity=w.severity, check=code_of(w))
+        Move(w.id, w.move, "judge", r.n, reason_of(w.reason, w), severity=w.severity, check=code_of(w))
         for w in form.findings
         if w.ruling != "fixed" or r.ledger.issue_of(w.id) in changed - failing  # without another version nothing is
     ]
@@ -242,7 +243,7 @@ async def weigh_additions(r: Round, state: CrossState) -> None:
         prompts.ADDED,
         fences=FENCES,
         artifact=for_judge(r, state),
-        added=r.quote("what the judge added", render.weighed(r.ledger, added)),
+        added=r.quote("what the judge added", render.findings_text(r.ledger, added)),
         ids=", ".join(p.id for p in added),
         rulings=prompts.RULINGS,
     )
@@ -274,7 +275,7 @@ async def decide(r: Round, state: CrossState, form: Judgement) -> tuple[str, str
         prompts.DECIDER,
         fences=FENCES,
         round=str(r.n),
-        findings=r.quote("findings", render.weighed(r.ledger, r.ledger.points)),
+        findings=r.quote("findings", render.findings_text(r.ledger, r.ledger.points)),
         choice=recommends,
         reason=r.quote("the judge's reason", form.reason),
     )

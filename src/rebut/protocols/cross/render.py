@@ -28,8 +28,8 @@ WORDS = Vocabulary(
 )
 
 
-def weighed(ledger: Ledger, points: Sequence[Point]) -> str:
-    """Findings with the judge's ruling on each."""
+def findings_text(ledger: Ledger, points: Sequence[Point]) -> str:
+    """Findings for a prompt, with the judge's ruling on each."""
     return "\n".join(ledgers.points(ledger, WORDS, only=points, status=lambda id: _status(ledger, id))) or "none"
 
 
@@ -106,7 +106,7 @@ def page(
     return "\n\n".join(parts) + "\n"
 
 
-def cited(ledger: Ledger, changes: Sequence[Changed]) -> str:
+def cited_excerpts(ledger: Ledger, changes: Sequence[Changed]) -> str:
     """The lines around each citation, for a change that is too large to be shown as a whole."""
     texts = {c.path: c.after for c in changes if c.after is not None}
     out: dict[str, str] = {}

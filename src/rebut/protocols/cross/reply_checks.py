@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from rebut.core.citation_syntax import find
+from rebut.core.citation_syntax import find_citations
 from rebut.domain.forms import fault_of
 from rebut.domain.ledger import Ledger, Point, Same
 from rebut.domain.review_result import ruling, severity
 from rebut.protocols.cross import findings
-from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement, Weighed
-from rebut.protocols.shared import called_same, misread, missing, unknown, unsound
+from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement
+from rebut.protocols.shared import called_same, is_shown, misread, missing, unknown, unsound
 
 
 def critique(ledger: Ledger, changed: Sequence[Point] = (), about: str = "") -> Callable[[CodeCritique], list[str]]:
@@ -87,12 +87,6 @@ def judgement(
     return check
 
 
-def reason_of(ruling: Weighed) -> str:
-    """The reason of a ruling, with what it says about the check."""
-    fault = fault_of(ruling)
-    return f"{ruling.reason} (On its check: {fault})" if fault else ruling.reason
-
-
 def _still_fails(ledger: Ledger, id: str) -> bool:
     """Whether the check of a finding fails on the last version that it was run on."""
     ran = [again for again in ledger.reruns if again.point == ledger.issue_of(id)]
@@ -106,13 +100,7 @@ def _why_not_fixed(ledger: Ledger, id: str) -> str:
 
 def overruled(ledger: Ledger, reply: Judgement) -> list[str]:
     """Findings that a check shows, and that are called invalid without a word on what is wrong with that check."""
-    out = list[str]()
-    for w in reply.findings:
-        point = ledger.point(w.id)
-        shown = point is not None and point.check is not None and point.check.mark == "shown"
-        if shown and w.ruling == "invalid" and not fault_of(w):
-            out.append(w.id)
-    return out
+    return [w.id for w in reply.findings if is_shown(ledger, w.id) and w.ruling == "invalid" and not fault_of(w)]
 
 
 def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:
@@ -120,7 +108,7 @@ def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:
     wrong = list[str]()
     for w in reply.findings:
         point = ledger.point(w.id)
-        if point is None or ruling(ledger, point) != "valid" or find(w.reason):
+        if point is None or ruling(ledger, point) != "valid" or find_citations(w.reason):
             continue
         held = severity(ledger, point)
         if w.ruling in ("invalid", "missing evidence") or (w.ruling == "valid" and w.severity > held):

@@ -8,7 +8,7 @@ from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Recommended
 from rebut.engine.debate import Answer, Debate, Round
-from rebut.protocols.cross import ending, findings, prompts, questions, render, reply_checks, versions
+from rebut.protocols.cross import findings, outcome, prompts, questions, render, reply_checks, versions
 from rebut.protocols.cross.forms import CodeCritique
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
@@ -24,10 +24,10 @@ async def run(debate: Debate) -> Outcome:
     await questions.carry_over(debate, state)
     for r in debate.rounds(debate.settings.rounds):
         if cause := await one_round(r, state):
-            return ending.ended(debate, state, cause)
+            return outcome.ended(debate, state, cause)
     if not state.rounds:
         raise Aborted(f"the review never began: {debate.stopped}", "Raise the limit, then resume.")
-    return ending.ended(debate, state, "settled" if debate.settled else "minutes")
+    return outcome.ended(debate, state, "settled" if debate.settled else "minutes")
 
 
 async def one_round(r: Round, state: CrossState) -> str:
@@ -78,7 +78,7 @@ async def one_round(r: Round, state: CrossState) -> str:
     elif choice == "C":
         state.compromised = await _next_version(r, state, "judge", prompts.COMPROMISE) or state.compromised
     # Before the rebuttal is asked for: a round that the user adds meanwhile must not change what is asked.
-    cause = ending.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice)
+    cause = outcome.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice)
     if choice == "D":
         state.rebuttal = await _rebuttal(r, state, said, cause)
     return cause
@@ -86,7 +86,7 @@ async def one_round(r: Round, state: CrossState) -> str:
 
 def _contradicted(r: Round, state: CrossState) -> list[str]:
     """The findings that speak against keeping the original: valid, grave, and about the change itself."""
-    apart = ending.apart(r, state)
+    apart = outcome.apart(r, state)
     return [
         p.id
         for p in findings.valid_and_grave(findings.without_fixes(r.ledger, state.first_rounds))
@@ -130,7 +130,7 @@ def _without_judge(r: Round, state: CrossState, error: ParticipantFailed) -> str
         r.stop(error.message)
         return "limit"
     hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."
-    kept = ending.data(state, ending.result(r, state, "failed"))
+    kept = outcome.data(state, outcome.result(r, state, "failed"))
     raise aborted(r, r.seat("judge"), f"did not weigh round {r.n}", error, hint, kept) from error
 
 

@@ -92,7 +92,7 @@ async def write(
     target, points = r.target, [p for p in r.ledger.points if weighing.is_open(r.ledger, p)]
     if _is_program(r, writer):
         return await _composed(r, writer, now, points)
-    findings = r.quote("findings", render.weighed(r.ledger, points))
+    findings = r.quote("findings", render.findings_text(r.ledger, points))
     shared = {"fences": FENCES, "artifact": artifact, "findings": findings, "task": task}
     asks: list[Ask[Any]] = []
     if target.changes:

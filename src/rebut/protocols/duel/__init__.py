@@ -1,7 +1,7 @@
 """Proposer against challenger, every claim cited, until a judge picks a side."""
 
 from rebut.protocols.duel.artifacts import artifacts as artifacts
-from rebut.protocols.duel.ending import partial as partial
+from rebut.protocols.duel.outcome import partial as partial
 from rebut.protocols.duel.run import run as run
 from rebut.protocols.duel.settings import (
     Settings as Settings,

@@ -15,7 +15,7 @@ from rebut.core.json_value import Json, as_row
 from rebut.core.text import counted, cut, squeeze
 from rebut.core.types import Material
 from rebut.domain.answers import Check
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt
 from rebut.domain.forms import Form
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import VOTES, Verdict, Vote
@@ -65,8 +65,8 @@ class JudgesDecision(Generic[F]):
         """One judge, asked once: there is nothing to say about votes."""
         return len(self.votes) == 1 and not self.votes[0].other_order and not self.missing
 
-    def data(self) -> dict[str, Json]:
-        return {} if self.single else {VOTES: [as_row(vote) for vote in self.votes]}
+    def data(self, named: Callable[[Vote], Vote] = lambda vote: vote) -> dict[str, Json]:
+        return {} if self.single else {VOTES: [as_row(named(vote)) for vote in self.votes]}
 
     def rows(self, name: Callable[[str], str] = str) -> tuple[tuple[str, str], ...]:
         """The votes for the screen: how many, then each that differs, with its reasons."""
@@ -106,7 +106,7 @@ class JudgesDecision(Generic[F]):
         """Why there is no decision."""
         if not self.missing and all(vote.flipped for vote in self.votes):
             said = "the verdict changes with the order in which the sides are shown"
-            return Doubt("order decides", "THE VERDICT CHANGES WITH THE ORDER OF THE SIDES", said)
+            return Doubt("order decides", "INCONCLUSIVE BECAUSE THE VERDICT CHANGES WITH THE ORDER OF THE SIDES", said)
         return Doubt("no majority", "NO MAJORITY OF THE JUDGES", "no side has more than half of the judges")
 
 
@@ -122,7 +122,7 @@ async def judge(
     schema: type[F],
     winner: Callable[[F, Order], str],
     reasoning: Callable[[F, Order], str],
-    check: Check,
+    check: Callable[[Order], Check],
     material: Callable[[Order], Material],
     order: Order,
 ) -> JudgesDecision[F]:
@@ -132,12 +132,18 @@ async def judge(
     if len(seats) == 1 and len(orders) == 1:
         got: list[Answer[F] | Failure] = [
             await debate.ask(
-                seats[0], "verdict", prompt(order), schema=schema, check=check, closing=True, material=material(order)
+                seats[0],
+                "verdict",
+                prompt(order),
+                schema=schema,
+                check=check(order),
+                closing=True,
+                material=material(order),
             )
         ]
     else:
         asks = [
-            Ask(who, prompt(one), schema, check, part=OTHER_ORDER if n else "", material=material(one))
+            Ask(who, prompt(one), schema, check(one), part=OTHER_ORDER if n else "", material=material(one))
             for who in seats
             for n, one in enumerate(orders)
         ]

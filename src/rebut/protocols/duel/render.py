@@ -69,7 +69,7 @@ def points(ledger: Ledger, name: Callable[[str], str] = str, *, quoted_since: in
 def summary(form: Summary, verbatim: Sequence[str], conceded: Sequence[Move]) -> str:
     """The summary; concessions that its writer left out are added from the ledger, word for word."""
     # A part of a concession may mean something else than all of it, so the whole concession replaces it.
-    quotes = [(quote, reply_checks.plain(quote)) for quote in verbatim]
+    quotes = [(quote, reply_checks.bare_quote(quote)) for quote in verbatim]
     whole = [(m, squeeze(m.reason)) for m in conceded if not any(squeeze(m.reason) in plain for _, plain in quotes)]
     kept = [quote for quote, plain in quotes if not any(plain in reason for _, reason in whole)]
     kept += [f"{m.point}: {m.reason}" for m, _ in whole]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from rebut.core.citation_syntax import find
+from rebut.core.citation_syntax import find_citations
 from rebut.core.text import squeeze, tokens
-from rebut.domain.forms import Cite, fault_of
+from rebut.domain.forms import Cite
 from rebut.domain.ledger import Ledger, MoveKind, Same
 from rebut.protocols.duel.forms import Challenge, Decision, Defense, FollowUp, Opening, Summary
-from rebut.protocols.shared import called_same, misread, unknown, unsound
+from rebut.protocols.shared import called_same, misread, name_faults, overruled, unknown, unsound
 
 MOVES: dict[str, MoveKind] = {"concede": "concede", "rebut": "defend", "trade-off": "partly"}
 RULINGS: dict[str, MoveKind] = {
@@ -112,7 +112,7 @@ def joined_by_follow_up(
 
 def cites(text: str, evidence: Sequence[Cite]) -> bool:
     """Whether a statement cites something, in its own field or in its words."""
-    return bool(evidence) or bool(find(text))
+    return bool(evidence) or bool(find_citations(text))
 
 
 def summary(earlier: Sequence[str]) -> Callable[[Summary], list[str]]:
@@ -134,11 +134,11 @@ def summary(earlier: Sequence[str]) -> Callable[[Summary], list[str]]:
 
 
 def is_verbatim(quote: str, said: Sequence[str]) -> bool:
-    words = plain(quote)
+    words = bare_quote(quote)
     return bool(words) and any(words in text for text in said)
 
 
-def plain(quote: str) -> str:
+def bare_quote(quote: str) -> str:
     """The quoted words, without white space and quotation marks around them."""
     return squeeze(quote).strip(" \"'“”")
 
@@ -150,22 +150,14 @@ def decision(ledger: Ledger, *, trusting: bool = False) -> Callable[[Decision], 
         wrong = reasoned(ledger, reply.reasoning, trusting=trusting)
         if not reply.recommendation:
             wrong.append("there is no recommendation: say what to do")
-        wrong += [
-            f"the check of {id} is marked shown: say under `check_fault`, by id, what is wrong with it"
-            for id in overruled(ledger, reply)
-        ]
-        return wrong
+        return wrong + name_faults(overruled(ledger, lost(ledger, reply), reply))
 
     return check
 
 
-def overruled(ledger: Ledger, reply: Decision) -> list[str]:
-    """Points that a check shows, and against which the verdict goes without a word on what is wrong with the check."""
-    if reply.winner != "proposer":
-        return []
-    open_ids = {p.id for p in ledger.open}
-    shown = [p.id for p in ledger.points if p.check and p.check.mark == "shown" and p.id in open_ids]
-    return [id for id in shown if not re.search(rf"\b{id}\b", fault_of(reply))]
+def lost(ledger: Ledger, reply: Decision) -> list[str]:
+    """The ids of the open points against which a verdict goes."""
+    return [p.id for p in ledger.open] if reply.winner == "proposer" else []
 
 
 def reasoned(ledger: Ledger, reasoning: str, *, trusting: bool = False) -> list[str]:

@@ -12,7 +12,7 @@ from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Debate, Failure, Round
-from rebut.protocols.duel import ballot, ending, prompts, render, reply_checks
+from rebut.protocols.duel import ballot, outcome, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening, Summary
 from rebut.protocols.duel.state import DuelState, Turn
 from rebut.protocols.shared import aborted, ended_by, prompt_head
@@ -52,12 +52,12 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
         r.keep_for_closing(state.size())
         await _publish(r)
     if state.own_answer and debate.settled and not state.complete_rounds():
-        return ending.undebated(debate, state)
+        return outcome.undebated(debate, state)
     if not state.turns:
         raise Aborted(f"the debate never began: {debate.stopped}", "Raise the limit, then resume.")
     if not state.complete_rounds():
-        return ending.uncontested(debate, state)
-    return await ending.verdict(debate, state)
+        return outcome.uncontested(debate, state)
+    return await outcome.verdict(debate, state)
 
 
 async def _publish(r: Round) -> None:

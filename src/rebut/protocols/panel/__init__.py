@@ -2,7 +2,7 @@
 
 from rebut.engine.protocol import MANY
 from rebut.protocols.panel.artifacts import artifacts as artifacts
-from rebut.protocols.panel.ending import partial as partial
+from rebut.protocols.panel.outcome import partial as partial
 from rebut.protocols.panel.run import run as run
 from rebut.protocols.panel.settings import (
     Settings as Settings,
@@ -13,7 +13,7 @@ from rebut.protocols.panel.settings import (
 )
 
 name = "panel"
-version = "7"
+version = "8"
 seats = {"lead": 1, "challenger": MANY, "judge": 1}
 judge = "judge"
 letter = "B"

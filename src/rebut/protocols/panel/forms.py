@@ -124,7 +124,7 @@ class Challenge(Form):
 class Response(Form):
     """The lead's answer to one point."""
 
-    checks: ClassVar[Checks] = "may have one"
+    checks: ClassVar[Checks] = "weighs one"
     glance: ClassVar[Glance] = Glance("reason", "move", "id")
     id: str = Field(description="the point's id, such as B1")
     reason: str

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from rebut.core.text import squeeze
-from rebut.domain.forms import Cite
+from rebut.domain.forms import Cite, fault_of, weighs_checks
 from rebut.domain.ledger import Ledger, MoveKind, Point, Same
 from rebut.protocols.panel.forms import (
     Assumptions,
@@ -19,7 +19,7 @@ from rebut.protocols.panel.forms import (
     Rebuttal,
     Response,
 )
-from rebut.protocols.shared import called_same, unknown, unsound
+from rebut.protocols.shared import called_same, is_shown, unknown, unsound
 
 STRENGTHS = ("minor", "moderate", "strong")
 MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
@@ -161,9 +161,22 @@ def responses(ledger: Ledger, points: Sequence[Point]) -> Callable[[Confrontatio
             f"{p.id} is not answered: accept, partial or reject, with a reason" for p in points if p.id not in answered
         ]
         wrong += unknown((r.id for r in reply.responses), ledger.point_ids)
+        wrong += [
+            f"{id} is rejected, but its check is marked shown: say under `check_fault` what is wrong with it"
+            for id in overruled(ledger, reply.responses)
+        ]
         return wrong + joins(ledger, reply.responses, 0)[1]
 
     return check
+
+
+def overruled(ledger: Ledger, responses: Sequence[Response]) -> list[str]:
+    """Points that a check shows, and that the lead rejects without a word on what is wrong with that check.
+
+    A person who leads has no field for it, and is not asked.
+    """
+    rejected = [one for one in responses if one.move == "reject" and weighs_checks(one) and not fault_of(one)]
+    return list(dict.fromkeys(ledger.issue_of(one.id) for one in rejected if is_shown(ledger, one.id)))
 
 
 def joins(ledger: Ledger, responses: Sequence[Response], n: int) -> tuple[list[Same], list[str]]:

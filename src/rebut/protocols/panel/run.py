@@ -10,13 +10,14 @@ from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.json_value import Json
 from rebut.core.text import squeeze
 from rebut.core.types import Material
+from rebut.domain.checks import to_weigh
 from rebut.domain.forms import cited, code_of
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, MoveKind, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Ask, Debate, Failure, Round
 from rebut.engine.preflight import Reach, reach
-from rebut.protocols.panel import ballot, ending, personas, prompts, render, reply_checks
+from rebut.protocols.panel import ballot, outcome, personas, prompts, render, reply_checks
 from rebut.protocols.panel.forms import (
     Assertion,
     Assumptions,
@@ -32,7 +33,7 @@ from rebut.protocols.panel.forms import (
 )
 from rebut.protocols.panel.personas import assigned
 from rebut.protocols.panel.state import UNEXAMINED, Cause, Challenger, PanelState, Position, names
-from rebut.protocols.shared import aborted, describe, prompt_head
+from rebut.protocols.shared import aborted, describe, prompt_head, reason_of
 
 MOST_MISSING = 2
 """Rebuttals in a row that may be missing before a dissenter is not asked any more."""
@@ -62,7 +63,7 @@ async def run(debate: Debate) -> Outcome:
         await address(debate, state)
     if state.dissenters:
         await collect_assumptions(debate, state)
-    return ending.outcome(debate, state)
+    return outcome.outcome(debate, state)
 
 
 # before round 1: which challengers answer, their personas, and the position that they will attack
@@ -205,7 +206,7 @@ async def confront(r: Round, state: PanelState) -> bool:
         position=r.quote("your position", before.text),
         points=r.quote("the contested points", render.points(r.ledger, points, state.lens_of, unplaced)),
         open=", ".join(p.id for p in points) or "none has an id",
-    )
+    ) + to_weigh("point", r.runners)
     check = reply_checks.confrontation(r.ledger, points, before.text)
     try:
         shown = Material(ballot=ballot.of_confrontation(r.topic, before.text, points, state.lens_of))
@@ -216,7 +217,7 @@ async def confront(r: Round, state: PanelState) -> bool:
             return False
         raise lead_failed(r, error, f"did not answer in round {r.n}") from error
     form = answer.value
-    await r.note("confront", answered(r.ledger, form.responses, r.n))
+    await r.note("confront", answered(r.ledger, form.responses, r.n, state))
     causes = [
         Cause(id, " and ".join(state.lens_of(v) for v in point.voices), point.words(state.lens_of), change.what)
         for change in form.changes
@@ -351,14 +352,14 @@ async def address(debate: Debate, state: PanelState) -> None:
         position=debate.quote("your position", state.position.text),
         points=debate.quote("the remarks", render.points(debate.ledger, points, state.lens_of)),
         open=", ".join(p.id for p in points),
-    )
+    ) + to_weigh("point", debate.runners)
     shown, check = ballot.of_remarks(debate.topic, points, state.lens_of), reply_checks.responses(debate.ledger, points)
     lead = debate.seat("lead")
     answer = await scope.try_ask(lead, "address", prompt, schema=Brief, check=check, material=Material(ballot=shown))
     if isinstance(answer, Failure):
         state.notes.append(f"the lead did not answer the minor remarks ({answer.kind})")
         return
-    await scope.note("address", answered(debate.ledger, answer.value.responses, 1))
+    await scope.note("address", answered(debate.ledger, answer.value.responses, 1, state))
 
 
 async def collect_assumptions(debate: Debate, state: PanelState) -> None:
@@ -486,10 +487,12 @@ def _claims(reasoning: Sequence[Assertion]) -> list[Claim]:
     return [Claim(a.text, "lead", 1, cited(a.evidence), check=code_of(a)) for a in reasoning if a.text]
 
 
-def answered(ledger: Ledger, responses: Sequence[Response], n: int) -> list[Entry]:
+def answered(ledger: Ledger, responses: Sequence[Response], n: int, state: PanelState) -> list[Entry]:
     moves = reply_checks.MOVES
+    again = {ledger.issue_of(one.id) for one in responses}
+    state.overruled = [id for id in state.overruled if id not in again] + reply_checks.overruled(ledger, responses)
     out: list[Entry] = [
-        Move(one.id, moves[one.move], "lead", n, one.reason, cited(one.evidence), check=code_of(one))
+        Move(one.id, moves[one.move], "lead", n, reason_of(one.reason, one), cited(one.evidence), check=code_of(one))
         for one in responses
     ]
     return out + list[Entry](reply_checks.joins(ledger, responses, n)[0])

@@ -133,6 +133,8 @@ class PanelState:
     weaknesses: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
     """Of the opening."""
+    overruled: list[str] = field(default_factory=list)
+    """The ids of the points that a check shows, and that the lead rejects without a word on the check."""
     core: str = ""
     mapped: list[Json] = field(default_factory=list)
     """Core assumptions, with the parties that hold and that deny each."""

@@ -1,6 +1,6 @@
 """Two authors critique each other's plan or review, revise their own, converge, and one result is made of both."""
 
-from rebut.protocols.revise.ending import partial as partial
+from rebut.protocols.revise.outcome import partial as partial
 from rebut.protocols.revise.run import run as run
 from rebut.protocols.revise.settings import (
     Settings as Settings,
@@ -10,9 +10,10 @@ from rebut.protocols.revise.settings import (
 )
 
 name = "revise"
-version = "7"
+version = "8"
 seats = {"author": 2, "synthesizer": 1}
 judge = "synthesizer"
 letter = "W"
+checks = True
 closing_tokens = 24_000
 place = "place"

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from rebut.domain.forms import FOLDED, Cites, Form, Glance, Level, Need, SameAs, cited, no_items
+from rebut.domain.forms import FOLDED, Checks, Cites, Form, Glance, Level, Need, SameAs, cited, code_of, no_items
 from rebut.domain.ledger import Point, Severity as Grade
 
 Impact = Annotated[Literal["correctness", "security", "completeness", "none"], FOLDED]
@@ -15,6 +15,7 @@ Impact = Annotated[Literal["correctness", "security", "completeness", "none"], F
 class Draft(Form):
     """A first document, written without seeing the other author's."""
 
+    checks: ClassVar[Checks] = "states some"
     document: str = Field(description="the whole document in Markdown, with a heading for each section")
     need: Need
 
@@ -32,6 +33,7 @@ class Strength(Form):
 class Objection(Form):
     """An objection to the other document. Its severity comes after its reasons and evidence, which decide it."""
 
+    checks: ClassVar[Checks] = "may have one"
     glance: ClassVar[Glance] = Glance(tag="grade")
     text: str = Field(description="what is wrong, missing or risky, and what its consequence is")
     evidence: Cites = Field(default_factory=no_items, description="a section of the document, or a place in a file")
@@ -54,7 +56,7 @@ class Objection(Form):
     def point(self, kind: str, by: str, about: str, round: int) -> Point:
         """For the ledger."""
         evidence, category = cited(self.evidence), f"{kind}: {self.impact}"
-        return Point(self.whole, by, round, self.grade, category, evidence, about, self.same_as)
+        return Point(self.whole, by, round, self.grade, category, evidence, about, self.same_as, check=code_of(self))
 
 
 class Reasoned(Form):
@@ -107,6 +109,7 @@ class Addressed(Form):
 class Defended(Form):
     """A point that does not hold, and why."""
 
+    checks: ClassVar[Checks] = "may have one"
     id: str = Field(description="the point's id, such as W1")
     reason: str
     evidence: Cites = Field(default_factory=no_items)
@@ -115,6 +118,7 @@ class Defended(Form):
 class Revision(Form):
     """The next version of an author's document."""
 
+    checks: ClassVar[Checks] = "states some"
     document: str = Field(
         description="the whole document with the same headings in the same order, no comment, no Defense"
     )
@@ -151,6 +155,7 @@ class Unresolved(Form):
 class Plan(Form):
     """One plan made of two, with what was decided on each point."""
 
+    checks: ClassVar[Checks] = "weighs all"
     document: str = Field(description="the whole plan in Markdown, without notes on how it was made")
     summary: str = Field(description="what the plan does, in one or two sentences")
     adopted: list[Adopted] = Field(default_factory=no_items)
@@ -182,6 +187,7 @@ class Split(Form):
 class Verdict(Form):
     """One verdict made of two reviews."""
 
+    checks: ClassVar[Checks] = "weighs all"
     first: str = Field(description="the final assessment of the first review")
     second: str = Field(description="the final assessment of the second review")
     findings: list[Finding] = Field(default_factory=no_items, description="the gravest first; each once")

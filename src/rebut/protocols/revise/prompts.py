@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rebut.core.frozen import frozen
+from rebut.domain.checks import may_add
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.engine.debate import Debate
 from rebut.protocols.revise.settings import Settings
@@ -136,6 +137,11 @@ RULINGS_REVIEW = """ Say under `disagreement` what decided each point that is st
 
 NO_RULINGS = """No points were raised, so there is nothing to account for."""
 
+IN_DOCUMENT = "statement of your document, under `checked`"
+IN_CRITIQUE = "weakness or a disagreement"
+IN_REVISION = "point that you defend, or under `checked` to a statement of your document"
+"""What an author may add a check to, in each step."""
+
 STALE = """STALE: its author did not answer in round $round, so this version is older than the other author's."""
 
 
@@ -144,8 +150,8 @@ STALE = """STALE: its author did not answer in round $round, so this version is 
 DIFF_BUDGET = 120_000
 
 
-def shared(debate: Debate, *, rule: bool = True) -> dict[str, str]:
-    """The slots that all templates have."""
+def shared(debate: Debate, *, rule: bool = True, checked: str = "") -> dict[str, str]:
+    """The slots that all templates have. `checked` is what a check may be added to."""
     parts = []
     if debate.settings.stage == "review":
         parts.append(_change(debate))
@@ -157,7 +163,9 @@ def shared(debate: Debate, *, rule: bool = True) -> dict[str, str]:
         "topic": debate.quote("task", debate.topic),
         "material": "".join(f"\n\n{part}" for part in parts if part),
     }
-    return {**out, "rule": EVIDENCE_RULE} if rule else out
+    if not rule:
+        return out
+    return {**out, "rule": EVIDENCE_RULE + may_add(checked, debate.runners, both_sides=debate.has_old_side)}
 
 
 def _change(debate: Debate) -> str:

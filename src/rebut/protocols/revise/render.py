@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from rebut.core.text import cut, inline, squeeze, tame
-from rebut.domain import render as ledgers
-from rebut.domain.forms import cited
+from rebut.domain import checks, render as ledgers
+from rebut.domain.checks import CodeCheck
+from rebut.domain.forms import cited, fault_of
 from rebut.domain.ledger import Claim, Entry, Evidence, Ledger, Move, Point, Unspoken, baseless, distinct
 from rebut.domain.render import CITES_NOTHING, bullets, section
 from rebut.engine.debate import Debate
@@ -36,8 +37,13 @@ def critique(
     round: int,
     strengths: Sequence[Claim] = (),
     said: Callable[[str], str] = squeeze,
+    *,
+    code: bool = True,
 ) -> str:
-    """A critique as Markdown, with one line for each item; `said` makes the words of others fit for it."""
+    """A critique as Markdown, with one line for each item; `said` makes the words of others fit for it.
+
+    `code`: with the code of its checks. Their marks stand behind each item.
+    """
     looked_up = {claim.text: claim.evidence for claim in strengths}
     strong = [f"{s.text}{ledgers.evidence(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
     weak = [_objection(o, *placed) for o, placed in _paired(form.weaknesses, weaknesses)]
@@ -46,7 +52,26 @@ def critique(
     lists = {"Strengths": strong, "Weaknesses": weak, "Disagreements": against, "Concessions": given}
     parts = [f"## Critique of {source} (Round {round})"]
     parts += [bullets(f"### {title}", map(said, items), NONE) for title, items in lists.items()]
+    if code and (ran := [_code(id, entry) for id, entry in (*weaknesses, *disagreements) if _check(entry)]):
+        parts.append("\n\n".join(["### Checks", *ran]))
     return "\n\n".join(parts) + "\n"
+
+
+def _check(entry: Entry) -> CodeCheck | None:
+    return None if isinstance(entry, Unspoken) else entry.check
+
+
+def _code(id: str, entry: Entry) -> str:
+    """A check with its code and what it did. Indented so, every line of it is code in Markdown."""
+    check = _check(entry)
+    lines = "\n".join([f"{id or 'no such point'}:", *checks.check_rows(check)]).splitlines() if check else []
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _verdict(entry: Entry) -> str:
+    """The mark of a check, behind a statement; empty without one."""
+    check = _check(entry)
+    return f" [check {check.verdict}]" if check else ""
 
 
 def signed_critique(text: str, by: str) -> str:
@@ -63,7 +88,8 @@ def _objection(item: Objection, id: str, entry: Entry) -> str:
     evidence = () if isinstance(entry, Unspoken) else entry.evidence
     severity, lowered = weighed(item.severity, evidence)
     grade = f"{severity}, {item.impact}{lowered}"
-    return f"{id or 'no such point'} ({grade}) {item.whole}{ledgers.evidence(evidence, CITES_NOTHING)}"
+    cites = ledgers.evidence(evidence, CITES_NOTHING)
+    return f"{id or 'no such point'} ({grade}) {item.whole}{cites}{_verdict(entry)}"
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
@@ -81,14 +107,15 @@ def revision(
     `shown` is for the file: what the model wrote can then neither forge a part of it nor hide one.
     """
     one, whole = (inline, contained) if shown else (squeeze, str)
-    marked = {m.point: m.evidence for m in entered if isinstance(m, Move) and m.kind == "defend"}
+    defends = {m.point: m for m in entered if isinstance(m, Move) and m.kind == "defend"}
+    marked = {id: f"{squeeze(m.reason)}{ledgers.evidence(m.evidence)}{_verdict(m)}" for id, m in defends.items()}
     inner = parts_of(form.document)
     addressed = [a.id for a in form.addressed if a.id in known]
     defended = [d for d in form.defended if d.id in known]
     listed = f"Addressed critique points [{', '.join(addressed)}]. Defended: [{', '.join(d.id for d in defended)}]."
     top = [f"<!-- Revision v{number}: {listed} -->"]
     rows = [
-        f"- {one(f'{d.id}: {squeeze(d.reason)}{ledgers.evidence(marked.get(d.id, cited(d.evidence)))}')}"
+        f"- {one(f'{d.id}: {marked.get(d.id) or squeeze(d.reason) + ledgers.evidence(cited(d.evidence))}')}"
         for d in defended
     ]
     if inner.defense:
@@ -132,6 +159,7 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
     ]
     if cites := tally(state.result):
         notes.append(f"### Citations\n\nThe plan cites {inline(cites)}.")
+    notes += ran(ledger, fault_of(form))
     if left := [named(id) for id in texts if id not in ruled]:
         notes.append(section("### Not accounted for by the synthesizer", left))
     document = retitled(contained(form.document.strip("\n")), NOTES, "Notes by the synthesizer")
@@ -139,9 +167,13 @@ def of_plan(form: Plan, ledger: Ledger, state: ReviseState) -> str:
 
 
 def of_verdict(
-    form: Verdict, placed: Sequence[tuple[str, Entry]], state: ReviseState, untied: Sequence[Point] = ()
+    form: Verdict,
+    placed: Sequence[tuple[str, Entry]],
+    state: ReviseState,
+    untied: Sequence[Point] = (),
+    ledger: Ledger | None = None,
 ) -> str:
-    """The verdict of a review: assessments, findings, agreement, disagreement.
+    """The verdict of a review: assessments, findings, agreement, disagreement, checks.
 
     `untied` are the open points for which the synthesizer gives no tie-break.
     """
@@ -173,7 +205,15 @@ def of_verdict(
         f"{p.id}: {cut(p.text.rstrip('. '), POINT)}. Still open; the synthesizer gave no tie-break." for p in untied
     ]
     parts.append(section("## Points of Disagreement", split, NONE))
+    parts += ran(ledger, fault_of(form), "##") if ledger else []
     return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def ran(ledger: Ledger, fault: str, level: str = "###") -> list[str]:
+    """What running the checks showed, and what the synthesizer says against one; nothing without a check."""
+    rows = [f"{id}: {check.runner}, {check.claim}: {check.verdict}" for id, check in ledger.checks]
+    rows += [f"The synthesizer on the checks: {fault}"] if fault and rows else []
+    return [section(f"{level} Checks", rows)] if rows else []
 
 
 def how_made(state: ReviseState) -> str:
@@ -222,7 +262,7 @@ def tally(claims: Sequence[Claim]) -> str:
     return f"{len(cited)} place{'' if len(cited) == 1 else 's'}: {counts}" + (f" ({absent})" if absent else "")
 
 
-def shown(debate: Debate, label: str, claims: Sequence[Claim]) -> str:
+def citation_results(debate: Debate, label: str, claims: Sequence[Claim]) -> str:
     """For a prompt, below the document: every place with its mark, and the statements that rest on an absent one."""
     if not claims:
         return ""
@@ -230,6 +270,13 @@ def shown(debate: Debate, label: str, claims: Sequence[Claim]) -> str:
     struck = [claim for claim in claims if baseless(claim.evidence)]
     bare = [f'rests on an absent citation: "{cut(claim.text, STATEMENT)}"' for claim in struck]
     return f"\n\n{prompts.LOOKED_UP}\n\n" + debate.quote(f"places that {label} cites", "\n".join([*rows, *bare]))
+
+
+def checked(debate: Debate, label: str, seat: str) -> str:
+    """For a prompt, below the document: its statements that have a check, with the code and what it did."""
+    if made := [claim for claim in debate.ledger.claims if claim.by == seat and claim.check]:
+        return "\n\n" + debate.quote(f"checks of {label}", ledgers.claims(made))
+    return ""
 
 
 def _row(one: Evidence) -> str:

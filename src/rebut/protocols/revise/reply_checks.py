@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from rebut.core.text import plural, squeeze
 from rebut.domain.ledger import Ledger, Point
 from rebut.protocols.revise.forms import Critique, Draft, Plan, Revision, Verdict
-from rebut.protocols.revise.sections import difference, headings, parts, sections
-from rebut.protocols.shared import missing, unknown, unsound
+from rebut.protocols.revise.sections import changed_headings, headings, parts, sections
+from rebut.protocols.shared import missing, name_faults, overruled, unknown, unsound
 
 
 def draft(reply: Draft) -> list[str]:
@@ -64,7 +65,7 @@ def revision(ledger: Ledger, author: str, required: Sequence[str], before: str) 
     def check(reply: Revision) -> list[str]:
         if not reply.document:
             return ["the document is empty: give the whole document, including what does not change"]
-        wrong = difference(was, headings(reply.document))
+        wrong = changed_headings(was, headings(reply.document))
         addressed, defended = {a.id for a in reply.addressed}, {d.id for d in reply.defended}
         wrong += [
             f"{id} is not answered: put it under `addressed` or `defended`"
@@ -102,6 +103,7 @@ def plan(ledger: Ledger) -> Callable[[Plan], list[str]]:
         wrong += [f"{id} is accounted for more than once" for id, count in ruled.items() if count > 1]
         wrong += [f"{r.id} is overruled without a reason" for r in reply.overruled if not r.why]
         wrong += [f"{u.id} is unresolved without a tie-break" for u in reply.unresolved if not u.tie_break]
+        wrong += name_faults(overruled_by_plan(ledger, reply))
         return wrong + unknown(sorted(ruled), (p.id for p in ledger.points))
 
     return check
@@ -113,6 +115,11 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
         wrong += [f"finding {n} is empty" for n, f in enumerate(reply.findings, 1) if not f.text]
         wrong += [f"disagreement {n} has no tie-break" for n, d in enumerate(reply.disagreement, 1) if not d.tie_break]
         wrong += [f"{p.id} is still open: say what decides it" for p in untied(ledger, reply)]
+        wrong += [
+            f"the check of {id} is marked shown: name {id} in a finding, or say under `check_fault`, by id, what is "
+            "wrong with the check"
+            for id in overruled_by_verdict(ledger, reply)
+        ]
         grave = [str(n) for n, f in enumerate(reply.findings, 1) if f.text and f.severity == "high"]
         if reply.decision == "approve" and grave:
             which = f"{plural(len(grave), 'finding', 'findings')} {', '.join(grave)} {plural(len(grave), 'is', 'are')}"
@@ -120,6 +127,22 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
         return wrong
 
     return check
+
+
+def overruled_by_plan(ledger: Ledger, reply: Plan) -> list[str]:
+    """Points that a check shows, and that a plan overrules without a word on what is wrong with the check."""
+    return overruled(ledger, [one.id for one in reply.overruled], reply)
+
+
+def overruled_by_verdict(ledger: Ledger, reply: Verdict) -> list[str]:
+    """The same for a verdict on reviews, which rules on findings and not on points.
+
+    It follows a point if a finding names it, or what decides the point speaks of the check.
+    """
+    named = " ".join(f"{f.text} {f.why}" for f in reply.findings)
+    named += " ".join(d.point for d in reply.disagreement if re.search(r"\bchecks?\b", d.tie_break, re.I))
+    left = [p.id for p in ledger.points if ledger.status(p.id) != "withdrawn" and not re.search(rf"\b{p.id}\b", named)]
+    return overruled(ledger, left, reply)
 
 
 def grave(points: Iterable[Point]) -> list[str]:

@@ -9,16 +9,16 @@ from pathlib import Path
 from rebut.core.errors import Aborted, TooFewReplies, UsageError
 from rebut.core.text import inline
 from rebut.core.types import Material
-from rebut.domain.forms import cited
+from rebut.domain.forms import Form, cited, code_of, stated
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Slip
 from rebut.domain.limits import is_clamped
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round, limit_hint
 from rebut.engine.protocol import Artifact
-from rebut.protocols.revise import ballot, ending, folders, log, prompts, render, reply_checks, sections, synthesis
-from rebut.protocols.revise.ending import DISAGREEMENT, WEAKNESS
+from rebut.protocols.revise import ballot, folders, log, outcome, prompts, render, reply_checks, sections, synthesis
 from rebut.protocols.revise.forms import Critique, Draft, Objection, Revision
+from rebut.protocols.revise.outcome import DISAGREEMENT, WEAKNESS
 from rebut.protocols.revise.prompts import Labels, fitted, shared
 from rebut.protocols.revise.settings import STAGES, Settings
 from rebut.protocols.revise.state import LOG, Critiqued, DocumentVersion, Revised, ReviseState, RoundSoFar, of_names
@@ -31,7 +31,7 @@ async def run(debate: Debate) -> Outcome:
     state = await start(debate)
     await write_drafts(debate, state)
     if state.settings.strategy == "single":
-        return ending.single(state, _unread(debate))
+        return outcome.single(state, _unread(debate))
     if state.missing:
         return await _one_sided(debate, state)
     debate.keep_for_closing(state.size())
@@ -40,15 +40,15 @@ async def run(debate: Debate) -> Outcome:
     try:
         text, decision = await synthesis.synthesized(debate, state)
     except synthesis.LimitReached as error:
-        return ending.no_synthesis(state, str(error))
+        return outcome.no_synthesis(state, str(error))
     except Aborted:
         await write_log(debate, state)
         raise
     if state.fallbacks and state.settings.debates:
         await write_log(debate, state)  # another model may have answered for the synthesizer
     [state.result_path] = await debate.write_files(Artifact(state.path(state.files.result), text))
-    found = ending.figures(debate.ledger, state, await _baseline(debate, state, text))
-    return ending.ended(debate, state, text, decision, found, _unread(debate))
+    found = outcome.figures(debate.ledger, state, await _baseline(debate, state, text))
+    return outcome.ended(debate, state, text, decision, found, _unread(debate))
 
 
 async def start(debate: Debate) -> ReviseState:
@@ -70,7 +70,8 @@ async def write_drafts(debate: Debate, state: ReviseState) -> None:
     r = debate.scope("r0")
     found = [await existing_draft(r, state, n) for n in range(len(state.authors))]
     missing = [n for n, text in enumerate(found) if text is None]
-    prompt = fill(prompts.DRAFT_PLAN if state.stage.name == "plan" else prompts.DRAFT_REVIEW, **shared(r))
+    template = prompts.DRAFT_PLAN if state.stage.name == "plan" else prompts.DRAFT_REVIEW
+    prompt = fill(template, **shared(r, checked=prompts.IN_DOCUMENT))
     shown = Material(ballot=ballot.of_draft(r.topic, state.stage.name))
     asks = [Ask(state.authors[n], prompt, Draft, reply_checks.draft, "", shown, LONG) for n in missing]
     state.versions = [[] for _ in state.authors]
@@ -97,6 +98,7 @@ async def write_drafts(debate: Debate, state: ReviseState) -> None:
         text = sections.parts(one.value.document).document.strip("\n") + "\n"
         written = sections.signed(sections.contained(text), r.stood_in(one.key))
         [path] = await r.write_files(Artifact(state.path(name), written))
+        await _note_checked(r, f"checked@{state.authors[n].seat}", state.authors[n].seat, 0, one.value)
         state.versions[n].append(DocumentVersion(1, text, path, claims=await _cited(r, state, n, text)))
 
 
@@ -137,6 +139,12 @@ async def _cited(r: Debate, state: ReviseState, author: int, text: str) -> tuple
     seat = state.authors[author].seat
     r.take_up({}, text)
     return await render.looked_up(r, f"draft@{seat}", seat, 0, sections.parts(text).document)
+
+
+async def _note_checked(r: Debate, step: str, seat: str, round: int, form: Form) -> None:
+    """Enter the statements of a document that have a check, each as a claim."""
+    if checked := [Claim(text, seat, round, check=check) for text, check in stated(form)]:
+        await r.enter(step, checked)
 
 
 def _aborted(state: ReviseState, why: str, hint: str) -> Aborted:
@@ -182,7 +190,7 @@ async def play_round(r: Round, state: ReviseState) -> None:
     if played.silent:
         return
     forms = [one.form for one in played.critiques.values()]
-    played.convergence = ending.reached(
+    played.convergence = outcome.reached(
         critiqued,
         r.n,
         [who.seat for who in state.authors],
@@ -228,19 +236,24 @@ def _critique_prompt(r: Round, state: ReviseState, by: int) -> str:
     points = r.quote("the points so far", render.points(r.ledger, seats, names))
     return fill(
         prompts.CRITIQUE,
-        **shared(r),
+        **shared(r, checked=prompts.IN_CRITIQUE),
         noun=labels.noun,
         round=str(r.n),
         theirs=theirs,
-        own=_document(r, labels.mine, state.latest(by)),
-        other=_document(r, theirs, state.latest(1 - by)),
+        own=_document(r, labels.mine, state, by),
+        other=_document(r, theirs, state, 1 - by),
         before="" if not r.ledger.points else "\n" + fill(prompts.BEFORE, points=points, due=due) + "\n",
     )
 
 
-def _document(r: Round, label: str, version: DocumentVersion) -> str:
-    """A document for a prompt, and below it the result of checking its citations."""
-    return r.quote(label, version.text) + render.shown(r, label, version.claims)
+def _document(r: Round, label: str, state: ReviseState, author: int) -> str:
+    """A document for a prompt, and below it the result of checking its citations and of running its checks."""
+    version, seat = state.latest(author), state.authors[author].seat
+    return (
+        r.quote(label, version.text)
+        + render.citation_results(r, label, version.claims)
+        + render.checked(r, label, seat)
+    )
 
 
 async def revise_documents(r: Round, state: ReviseState, played: RoundSoFar) -> None:
@@ -274,6 +287,7 @@ async def _add_revision(
     r.take_up({}, text)
     fresh = [claim for claim in r.cited(seat, r.n, document) if not claim.id]
     placed = await r.enter(f"revision@{seat}", [*revision_entries(got.value, seat, r.n, foreign), *fresh])
+    await _note_checked(r, f"checked@{seat}", seat, r.n, got.value)
     entered = [entry for _, entry in placed]
     text = render.revision(got.value, number, known, entered)
     shown = render.revision(got.value, number, known, entered, shown=True)
@@ -292,10 +306,10 @@ def _revision_prompt(r: Round, state: ReviseState, by: int, critique: Critiqued,
     listed = "\n".join(sections.headings(own.text)) or "(it has none)"
     return fill(
         prompts.REVISE,
-        **shared(r),
+        **shared(r, checked=prompts.IN_REVISION),
         noun=labels.noun,
         round=str(r.n),
-        own=_document(r, labels.mine, own),
+        own=_document(r, labels.mine, state, by),
         critique=r.quote(f"the critique of {labels.mine}", text),
         due=", ".join(required) or "there is none",
         headings=r.quote("headings", listed),
@@ -354,7 +368,7 @@ def revision_entries(form: Revision, by: str, round: int, foreign: Collection[st
     addressed = {a.id for a in form.addressed}
     # A point under both counts as addressed.
     defended = [d for d in form.defended if d.id not in addressed and d.id not in foreign]
-    return out + [Move(d.id, "defend", by, round, d.reason, cited(d.evidence)) for d in defended]
+    return out + [Move(d.id, "defend", by, round, d.reason, cited(d.evidence), check=code_of(d)) for d in defended]
 
 
 # the log, and what is only done in some revisions
@@ -381,7 +395,7 @@ async def _one_sided(debate: Debate, state: ReviseState) -> Outcome:
     state.over = True
     if state.settings.debates:
         await write_log(debate, state)
-    return ending.one_sided(state)
+    return outcome.one_sided(state)
 
 
 async def _baseline(debate: Debate, state: ReviseState, result: str) -> str:
@@ -394,7 +408,7 @@ async def _baseline(debate: Debate, state: ReviseState, result: str) -> str:
     if not text:
         return "requested, but the synthesizer did not write one"
     await debate.write_files(Artifact("baseline.md", text))
-    return ending.compared(text, result.partition("\n## Synthesis Notes\n")[0])
+    return outcome.compared(text, result.partition("\n## Synthesis Notes\n")[0])
 
 
 def _unread(debate: Debate) -> tuple[str, ...]:

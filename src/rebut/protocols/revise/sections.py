@@ -131,7 +131,7 @@ def parts(text: str) -> Parts:
     return Parts(document, found[0].body)
 
 
-def difference(was: Sequence[str], now: Sequence[str]) -> list[str]:
+def changed_headings(was: Sequence[str], now: Sequence[str]) -> list[str]:
     """What is wrong with the headings of a revision, one line each; none if they are unchanged."""
     if list(was) == list(now):
         return []

@@ -62,7 +62,7 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
     base = home(workspace, repository(workspace))
     file = base / ".kiln/config.json"
     refuse_link(base, file)
-    wishes = read(file)
+    wishes = read_preferences(file)
     strategy = str(given.get("strategy") or (wishes.strategies[stage.name] if wishes.there else "debate"))
     if strategy not in stage.strategies:
         raise UsageError(f"a {stage.name} has no strategy {strategy!r}", f"It has {' and '.join(stage.strategies)}.")
@@ -137,7 +137,7 @@ def home(workspace: Path, top: Path) -> Path:
     return top
 
 
-def read(file: Path) -> Preferences:
+def read_preferences(file: Path) -> Preferences:
     try:
         text = files.read(file).decode("utf-8-sig")
     except FileNotFoundError:

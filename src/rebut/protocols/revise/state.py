@@ -44,6 +44,8 @@ class ReviseState:
     """How the verdict contradicts its own findings, if it does."""
     left_out: Sequence[str] = ()
     """The ids of the P1 and P2 on which the synthesizer did not rule."""
+    ignored: Sequence[str] = ()
+    """The ids of the points that a check shows, and that the synthesizer overrules without a word on the check."""
     settled: bool = False
     """The user ended the rounds."""
     added: int = 0

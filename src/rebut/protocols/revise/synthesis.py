@@ -9,6 +9,7 @@ from typing import TypeVar
 from rebut.core.errors import ParticipantFailed
 from rebut.core.text import plural
 from rebut.core.types import Material
+from rebut.domain.checks import to_weigh
 from rebut.domain.forms import Form, cited
 from rebut.domain.ledger import Claim, Ledger
 from rebut.domain.prompts import fill
@@ -41,7 +42,8 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
         state.result = await render.looked_up(
             debate, "synthesis@synthesizer", "synthesizer", state.complete, plan.document
         )
-        return of_plan(plan, ledger, state), plan.summary
+        state.ignored = reply_checks.overruled_by_plan(ledger, plan)
+        return of_plan(plan, debate.ledger, state), plan.summary
     form = await _ask(debate, state, Verdict, reply_checks.verdict(ledger))
     state.fallbacks = debate.fallbacks
     debate.take_up({}, "")  # findings are about the change, not about a document
@@ -51,7 +53,8 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
     state.contradiction = _contradiction(form, placed)
     untied = reply_checks.untied(ledger, form)
     state.left_out = reply_checks.grave(untied)
-    return of_verdict(form, placed, state, untied), f"{form.decision}: {form.summary}"
+    state.ignored = reply_checks.overruled_by_verdict(ledger, form)
+    return of_verdict(form, placed, state, untied, debate.ledger), f"{form.decision}: {form.summary}"
 
 
 def _contradiction(form: Verdict, placed: render.Placed) -> str:
@@ -142,7 +145,7 @@ def _prompt(debate: Debate, state: ReviseState, *, first: bool = False) -> str:
         versions=_versions(debate, state, first),
         record=_record(debate, state) if argued else "",
         rulings=_rulings(state, ledger),
-    )
+    ) + (to_weigh("point", debate.runners) if ledger.checks else "")
 
 
 def _versions(debate: Debate, state: ReviseState, first: bool) -> str:
@@ -152,7 +155,8 @@ def _versions(debate: Debate, state: ReviseState, first: bool) -> str:
         if author in state.stale and not first:
             out.append(fill(prompts.STALE, round=str(state.rounds[-1].n)))
         label = labels.ordinal(author)
-        out.append(debate.quote(label, version.text) + render.shown(debate, label, version.claims))
+        ran = "" if first else render.checked(debate, label, state.authors[author].seat)
+        out.append(debate.quote(label, version.text) + render.citation_results(debate, label, version.claims) + ran)
     return "\n\n".join(out)
 
 
@@ -164,7 +168,13 @@ def _record(debate: Debate, state: ReviseState) -> str:
         for by in sorted(played.critiques):
             one = played.critiques[by]
             text = render.critique(
-                one.form, one.weaknesses, one.disagreements, files.source(one.of), played.n, one.strengths
+                one.form,
+                one.weaknesses,
+                one.disagreements,
+                files.source(one.of),
+                played.n,
+                one.strengths,
+                code=False,  # it stands below, with the points
             )
             parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(one.of)}", text))
     names = [labels.neutral(n) for n in range(2)]

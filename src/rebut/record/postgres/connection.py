@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 
 from rebut.core.errors import RebutError, RecordError, UsageError
-from rebut.record.stores import shown
+from rebut.record.stores import shown_address
 
 TIMEOUT = 5
 """Seconds to wait for a connection."""
@@ -21,6 +22,8 @@ OPTIONS = {
     # A peer that vanished is noticed within about 10 seconds.
     **{"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000},
 }
+AGAIN = 1.0
+"""Seconds before the database is asked again when it did not answer."""
 Lost = psycopg.OperationalError
 """The connection is gone, or the server is."""
 
@@ -37,9 +40,9 @@ def reached(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
         with connect(url) as connection:
             yield connection
     except psycopg.ProgrammingError as error:
-        raise UsageError(f"the database {shown(url)} refused a statement: {said(error)}", WRITE) from error
+        raise UsageError(f"the database {shown_address(url)} refused a statement: {said(error)}", WRITE) from error
     except psycopg.Error as error:
-        raise UsageError(f"the database {shown(url)} cannot be reached: {said(error)}", REACH) from error
+        raise UsageError(f"the database {shown_address(url)} cannot be reached: {said(error)}", REACH) from error
 
 
 class DatabaseConnection:
@@ -86,12 +89,14 @@ class DatabaseConnection:
             try:
                 self._held = connect(self.url)
             except psycopg.ProgrammingError as error:  # the address cannot be read
-                raise UsageError(f"{shown(self.url)} is not an address of a database: {said(error)}", WRITE) from error
+                raise UsageError(
+                    f"{shown_address(self.url)} is not an address of a database: {said(error)}", WRITE
+                ) from error
             self._process = os.getpid()
             if not self._reached:
-                from rebut.record.postgres.migrations import check
+                from rebut.record.postgres.migrations import check_tables
 
-                check(self._held, self.url)
+                check_tables(self._held, self.url)
             self._reached = True
         return self._held
 
@@ -103,20 +108,58 @@ class DatabaseConnection:
     def _away(self, error: psycopg.Error) -> RebutError:
         if not self._reached:
             return UsageError(
-                f"the database {shown(self.url)} cannot be reached: {said(error)}",
+                f"the database {shown_address(self.url)} cannot be reached: {said(error)}",
                 REACH,
             )
         return RecordError(
-            f"the database {shown(self.url)} does not answer: {said(error)}",
+            f"the database {shown_address(self.url)} does not answer: {said(error)}",
             "What is on record is safe. Try again when it is back.",
         )
 
     def _refused(self, error: psycopg.Error) -> RecordError:
-        return RecordError(f"the database {shown(self.url)} refused a statement: {said(error)}", "Nothing was changed.")
+        return RecordError(
+            f"the database {shown_address(self.url)} refused a statement: {said(error)}", "Nothing was changed."
+        )
 
     def close(self) -> None:
         with self._lock:
             self._drop()
+
+
+class PatientConnection:
+    """One connection for an event loop. What asks waits until the database answers, however long it is away."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._held: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._turn = asyncio.Lock()
+
+    async def ask(self, sql: str, *values: Any) -> tuple[Any, ...]:
+        """The row that a statement gives, which may be repeated."""
+        async with self._turn:
+            while True:
+                try:
+                    if self._held is None or self._held.closed:
+                        self._held = await connect_async(self._url)
+                    row: tuple[Any, ...] | None = await (await self._held.execute(sql, values)).fetchone()
+                    return row or ()
+                except (Lost, OSError):
+                    await self.close()
+                await asyncio.sleep(AGAIN)
+
+    async def close(self) -> None:
+        await close_async(self._held)
+        self._held = None
+
+
+async def connect_async(url: str) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+    return await psycopg.AsyncConnection.connect(url, autocommit=True, **OPTIONS)
+
+
+async def close_async(connection: psycopg.AsyncConnection[tuple[Any, ...]] | None) -> None:
+    if connection is not None:
+        with suppress(psycopg.Error, OSError):
+            await connection.close()
 
 
 REACH = "Check that it runs and that the address is right. No model was called."

@@ -34,6 +34,10 @@ class DatabaseJournal(Journal):
         self._closed = False
         writer.hold(self._lease)
 
+    @property
+    def epoch(self) -> int:
+        return self._lease.epoch
+
     def looks_for_notes(self) -> bool:
         """Whether another process left a note, as of the last renewal. Asked once for each."""
         found, self._lease.has_notes = self._lease.has_notes, False

@@ -79,6 +79,11 @@ class DatabaseStore:
             )
         return int(epoch)
 
+    def epoch(self, id: str) -> int:
+        """The epoch under which this process has a session that it opened; 0 if it has none."""
+        held = self._journals.get(id)
+        return held.epoch if held is not None else 0
+
     def running(self, id: str) -> str:
         sql = "select owner from rebut_session where id = %s and lease_until > clock_timestamp()"
         return next((str(owner) for (owner,) in self.connection.query(sql, id)), "")

@@ -20,7 +20,7 @@ import psycopg
 
 from rebut.core.errors import RecordError, RecordLost
 from rebut.record.postgres.connection import Lost, connect, said
-from rebut.record.stores import shown
+from rebut.record.stores import shown_address
 
 LEASE = 15.0
 """Seconds after which a session may be taken from a process that is not heard of."""
@@ -249,7 +249,7 @@ class Writer:
         return self._connection
 
     def _drop(self, error: psycopg.Error) -> None:
-        self.away = f"{shown(self._url)}: {said(error)}"
+        self.away = f"{shown_address(self._url)}: {said(error)}"
         if self._connection is not None:
             self._connection.close()
         self._connection = None

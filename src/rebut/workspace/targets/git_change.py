@@ -16,7 +16,7 @@ from rebut.core.frozen import frozen
 from rebut.core.text import counted
 from rebut.core.types import Changed
 from rebut.record import sessions
-from rebut.workspace.context import shown
+from rebut.workspace.context import printable_name
 from rebut.workspace.diff import (
     BothTexts,
     Span,
@@ -112,15 +112,15 @@ def _chosen(top: Path, every: Sequence[Delta], never: Sequence[str], drawn: Draw
         if path in own:
             mine.append(path)
         elif any(is_never_sent(name, never) for name in names):
-            drawn.left_out.append(f"{shown(path)}: {why_never(*names)}")
+            drawn.left_out.append(f"{printable_name(path)}: {why_never(*names)}")
         elif delta.is_submodule:
-            drawn.left_out.append(f"{shown(path)}: {_moved(delta)}")
+            drawn.left_out.append(f"{printable_name(path)}: {_moved(delta)}")
         elif len(files) >= MOST_FILES:
-            drawn.left_out.append(f"{shown(path)}: beyond the {MOST_FILES:,} files that are read")
+            drawn.left_out.append(f"{printable_name(path)}: beyond the {MOST_FILES:,} files that are read")
         else:
             files.append(_File(delta, path))
     if mine:
-        drawn.left_out.append(f"{shown(mine[0])}: {OUTPUT} ({counted(len(mine), 'file')})")
+        drawn.left_out.append(f"{printable_name(mine[0])}: {OUTPUT} ({counted(len(mine), 'file')})")
     return files
 
 
@@ -173,7 +173,7 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         path, old_path = (names.get(name, name) for name in (file.path, clean_name(file.delta.old_path)))
         unread = next((side for side in (file.new, file.old) if isinstance(side, Unread)), None)
         if unread is not None:
-            drawn.left_out.append(f"{shown(path)}: {unread.why}")
+            drawn.left_out.append(f"{printable_name(path)}: {unread.why}")
             if unread.why == "binary":
                 modes = _modes(file, None)
                 both = {"existed": bool(modes[0]), "exists": file.new is not None}
@@ -184,7 +184,7 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
         if side is None:
             continue  # it was deleted meanwhile
         if new is not None and not file.delta.modes[1] and is_review(path, new.text):  # untracked
-            drawn.left_out.append(f"{shown(path)}: {OUTPUT} (1 file)")
+            drawn.left_out.append(f"{printable_name(path)}: {OUTPUT} (1 file)")
             continue
         before, after = (None if side is None else clean[side.text] for side in (old, new))
         modes = _modes(file, new)
@@ -200,17 +200,19 @@ def _write(files: Sequence[_File], clean: dict[str, str], redact: Redact, confli
             texts.append(section(path, before, after, spans, old_path=old_path, modes=modes, sides=sides))
         changes.append(Changed(path, before, after, added(spans), old_path))
         if POINTER.match(side.data):
-            drawn.left_out.append(f"{shown(path)}: {STANDS_FOR}")
+            drawn.left_out.append(f"{printable_name(path)}: {STANDS_FOR}")
         if side.note:
-            drawn.notes.append(f"{shown(path)}: {side.note}")
+            drawn.notes.append(f"{printable_name(path)}: {side.note}")
         if file.path in conflicts:
-            drawn.notes.append(f"{shown(path)}: has unresolved conflicts")
+            drawn.notes.append(f"{printable_name(path)}: has unresolved conflicts")
     drawn.diff, drawn.changes = "".join(texts), tuple(changes)
 
 
 def _renamed(files: Sequence[_File], redact: Redact, drawn: Drawn) -> dict[str, str]:
     """Paths that contain a secret → what is shown instead. Control characters alone do not change a name."""
-    plain = {name: shown(name) for file in files for name in (file.path, clean_name(file.delta.old_path)) if name}
+    plain = {
+        name: printable_name(name) for file in files for name in (file.path, clean_name(file.delta.old_path)) if name
+    }
     clean = redact_all(plain.values(), redact)
     held = {name: redact(name) for name, told in plain.items() if clean[told] != told}
     drawn.notes += [f"{clean[plain[name]]}: this name is not shown as it is" for name in held]
@@ -421,6 +423,8 @@ REVIEWED = re.compile(
 )
 
 OUTPUT = "rebut's own output"
+DISMISSALS = ".rebut/dismissals.jsonl"
+"""The shared list of dismissals, which `rebut dismiss` writes."""
 
 
 def is_own(line: str) -> bool:
@@ -451,7 +455,7 @@ class Own:
         self._top, self._folders = top, dict[str, bool]()
 
     def __contains__(self, path: str) -> bool:
-        if (self.sessions and path.startswith(self.sessions)) or OWN.search(path):
+        if path == DISMISSALS or (self.sessions and path.startswith(self.sessions)) or OWN.search(path):
             return True
         found = REVIEWED.fullmatch(path)
         return found is not None and self._is_reviews(found["folder"])

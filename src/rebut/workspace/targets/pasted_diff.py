@@ -11,7 +11,7 @@ from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.scratch import temporary_folder
 from rebut.core.types import Changed
-from rebut.workspace.context import shown
+from rebut.workspace.context import printable_name
 from rebut.workspace.diff import (
     BothTexts,
     FileSection,
@@ -128,7 +128,7 @@ async def _fitted(wanted: Sequence[FileSection], top: Path, ways: Sequence[_Way]
 
 
 def _shown(one: FileSection) -> str:
-    return shown(clean_name(one.name))
+    return printable_name(clean_name(one.name))
 
 
 async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe: str) -> dict[int, Fit]:

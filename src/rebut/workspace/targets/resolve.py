@@ -12,7 +12,7 @@ from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.text import counted
 from rebut.core.types import Changed
-from rebut.workspace.context import shown
+from rebut.workspace.context import printable_name
 from rebut.workspace.diff import BothTexts, added, all_new, find_sections, section
 from rebut.workspace.file_reader import clean_name, is_never_sent, why_never
 from rebut.workspace.git import Git, refusal
@@ -43,7 +43,7 @@ async def resolve(root: Path, wanted: Wanted, redact: Redact, never: Sequence[st
     scope = Scope.parse(wanted.scope) if wanted.scope else None
     # A hook feeds its own lines to standard input: with a scope they are not the text to debate.
     given = replace(wanted, stdin="") if scope and wanted.target != "mixed" else wanted
-    message = await asyncio.to_thread(messages.find, root, given, never)
+    message = await asyncio.to_thread(messages.find_text, root, given, never)
     raw = message.text if message else ""
     if message is not None:
         message = replace(message, text=redact(raw))
@@ -224,7 +224,7 @@ async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: S
     )
 
 
-def _nothing_read(left_out: Sequence[str]) -> NothingRead | None:
+def _nothing_read(left_out: Sequence[str], base: str) -> NothingRead | None:
     """Why nothing of a change was read; None if nothing was left out but what rebut wrote itself.
 
     Pictures, fonts, sound and film need no review; other files that were not read are never a clean end.
@@ -233,7 +233,8 @@ def _nothing_read(left_out: Sequence[str]) -> NothingRead | None:
     if unread.doubtful:
         count = counted(len(unread.doubtful), "file of the change was", "files of the change were")
         hint = f"Not read: {'; '.join(unread.doubtful[:5])}{' …' if len(unread.doubtful) > 5 else ''}"
-        return NothingRead(f"nothing was reviewed: {count} not read, and there is no other", hint)
+        said = f"nothing was reviewed: {count} not read, and there is no other"
+        return NothingRead(said, hint, unread=left_out, base=base)
     if unread.media:
         what = "there is nothing to review: the change is pictures, fonts, sound or film"
         return NothingRead(what, f"Not read: {'; '.join(unread.media[:5])}", exit_code=0)
@@ -260,7 +261,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
         drawn = await draw(git, both.base, both.new, redact, never)
     finally:
         await git.close()
-    if not drawn.changes and (nothing := _nothing_read(drawn.left_out)):
+    if not drawn.changes and (nothing := _nothing_read(drawn.left_out, both.base)):
         raise nothing
     if not drawn.diff and scope.kind == "staged":
         nothing_staged = UsageError("nothing is staged, so there is nothing to review", "Stage it with `git add`.")
@@ -297,12 +298,12 @@ def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target
     name = clean_name(str(real.relative_to(top)))
     if is_never_sent(name, never):
         raise UsageError(f"file:{path} is left out, {why_never(name)}", "Put what should be debated into another file.")
-    text, note = messages.read(real, path)
+    text, note = messages.read_text(real, path)
     text = redact(text)
     if not text.strip():
         raise UsageError(f"file:{path} is empty", "Name a file with content.")
     spans = all_new(text)
-    notes = (f"{shown(name)}: {note}",) if note else ()
+    notes = (f"{printable_name(name)}: {note}",) if note else ()
     change = Changed(name, None, text, added(spans))
     diff = section(name, None, text, spans)
     return Target("code", "high", f"the scope is {name}", f"file:{path}", "", diff, (change,), notes=notes)

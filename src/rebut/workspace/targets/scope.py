@@ -7,7 +7,7 @@ from typing import Literal
 
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
-from rebut.workspace.context import shown
+from rebut.workspace.context import printable_name
 from rebut.workspace.git import Git
 from rebut.workspace.targets.git_change import EMPTY_TREES
 
@@ -106,7 +106,9 @@ async def _changed_submodules(git: Git) -> list[str]:
         try:
             head = await inner.commit("HEAD")
             if head and await inner.run("diff-index", "--name-only", "--ignore-submodules=all", head, codes=(0, 1)):
-                notes.append(f"the submodule {shown(link)} has changes of its own; run rebut in its folder for them")
+                notes.append(
+                    f"the submodule {printable_name(link)} has changes of its own; run rebut in its folder for them"
+                )
         finally:
             await inner.close()
     return notes

@@ -29,7 +29,7 @@ class Message:
     """The family of the models that wrote it, if that is known."""
 
 
-def find(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
+def find_text(root: Path, wanted: Wanted, never: Sequence[str]) -> Message | None:
     """The first given of: argument, `--artifact-file`, standard input, `--context-file`, `--from-transcript`."""
     given = [
         ("the argument", bool(wanted.content.strip())),
@@ -62,7 +62,7 @@ def _text(root: Path, path: str, never: Sequence[str]) -> str:
     below = str(place.relative_to(top)) if place.is_relative_to(top) else place.name
     if is_never_sent(path, never) or is_never_sent(below, never):
         raise UsageError(f"{path} is {why_never(path, below)}", "Put what should be debated into another file.")
-    text = read(place, path)[0]
+    text = read_text(place, path)[0]
     if not text.strip():
         raise UsageError(f"{path} is empty", "Name a file with the text to debate.")
     return text
@@ -81,7 +81,7 @@ def confined(root: Path, path: str) -> Path:
     return real
 
 
-def read(place: Path, path: str) -> tuple[str, str]:
+def read_text(place: Path, path: str) -> tuple[str, str]:
     """A file's text and a note on how it was read, or an error that names it as the user did."""
     try:
         if place.is_dir():

@@ -16,6 +16,7 @@ MEDIA = re.compile(
     r"\.(?:avif?|bmp|eot|gif|heic|ico|jpe?g|mkv|mov|mp[34]|ogg|otf|png|psd|tiff?|ttf|wav|webm|webp|woff2?)$", re.I
 )
 """Pictures, fonts, sound and film: a review need not read them."""
+NO_ANALYSER = "no analyser is for such a file"
 ACCEPTED = "unread_ok"
 """The fact that holds the paths which the user, or the base commit, permits a review to leave unread."""
 
@@ -28,6 +29,11 @@ class UnreadFiles:
     """Not read and not accepted: the review is inconclusive."""
     accepted: tuple[str, ...] = ()
     media: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Those that a policy has to accept."""
+        return (*self.doubtful, *self.accepted)
 
     @property
     def caveat(self) -> str:
@@ -67,7 +73,9 @@ def unread_in(record: Record) -> UnreadFiles:
     if fact is None or not isinstance(fact.value, dict):
         return UnreadFiles()
     lines = cast(list[str], fact.value.get("left_out", []))
-    return unread_files(lines, cast(list[str], ok.value) if ok else ())
+    attempts = (one for call in record.calls.values() for one in call.attempts.values())
+    skipped = dict.fromkeys(f"{path}: {NO_ANALYSER}" for one in attempts for path in one.skipped)
+    return unread_files([*lines, *skipped], cast(list[str], ok.value) if ok else ())
 
 
 def _is_media(line: str) -> bool:

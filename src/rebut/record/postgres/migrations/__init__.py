@@ -11,7 +11,7 @@ from psycopg import sql
 from rebut import __version__
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
-from rebut.record.stores import shown
+from rebut.record.stores import shown_address
 
 LOCK = 0x7265627574
 """The number of the advisory lock under which tables are changed."""
@@ -50,19 +50,20 @@ def done(connection: psycopg.Connection[tuple[Any, ...]]) -> set[tuple[str, str]
     return {(part, name) for part, name in connection.execute("select part, name from rebut_migration").fetchall()}
 
 
-def check(connection: psycopg.Connection[tuple[Any, ...]], url: str) -> None:
+def check_tables(connection: psycopg.Connection[tuple[Any, ...]], url: str) -> None:
     """Refuse a database whose tables are not those of this version."""
     there, needed = {name for part, name in done(connection) if part == OURS}, {one.name for one in known()}
-    upgrade = f"rebut batch upgrade --on {shown(url)}"
+    upgrade = f"rebut batch upgrade --on {shown_address(url)}"
     if not there:
-        raise UsageError(f"the database {shown(url)} has no tables of rebut yet", f"Run `{upgrade}` once.")
+        raise UsageError(f"the database {shown_address(url)} has no tables of rebut yet", f"Run `{upgrade}` once.")
     if needed - there:
         raise UsageError(
-            f"the tables in {shown(url)} are older than this rebut ({__version__}) needs", f"Run `{upgrade}`."
+            f"the tables in {shown_address(url)} are older than this rebut ({__version__}) needs", f"Run `{upgrade}`."
         )
     if there - needed:
         raise UsageError(
-            f"the tables in {shown(url)} were made by a later rebut than this one ({__version__})", "Update rebut here."
+            f"the tables in {shown_address(url)} were made by a later rebut than this one ({__version__})",
+            "Update rebut here.",
         )
 
 

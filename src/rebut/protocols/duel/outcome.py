@@ -11,7 +11,7 @@ from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, squeeze, tame
 from rebut.core.types import Material
 from rebut.domain.checks import to_weigh
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import UNPROVEN, Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.prompts import FENCES, fill
@@ -20,7 +20,7 @@ from rebut.engine.debate import Debate
 from rebut.protocols.duel import ballot, judges, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Decision
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, began_before, misread, of_rounds
+from rebut.protocols.shared import UNCONTESTED, began_before, check_ignored, misread, of_rounds, overruled
 
 CHECKED = 5
 """The first version in which what the judge says about the record is checked against it."""
@@ -56,7 +56,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             schema=Decision,
             winner=lambda form, order: form.winner,
             reasoning=lambda form, order: form.reasoning,
-            check=reply_checks.decision(ledger, trusting=trusting),
+            check=lambda order: reply_checks.decision(ledger, trusting=trusting),
             material=lambda order: Material(ballot=lambda: _ballot(debate, ledger)),
             order=judges.Order(0) if await began_before(debate, DRAWN, "in turn") else judges.drawn(debate),
         )
@@ -77,11 +77,8 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         doubts.append(Doubt("part missing", said="an earlier round could not be summed up for the judge"))
     if not trusting and (wrong := misread(ledger, decision.reasoning)):  # even after it was sent back
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
-    if overruled := reply_checks.overruled(ledger, decision):
-        said = (
-            f"the verdict goes against {', '.join(overruled)}, and nothing is said about what is wrong with the check"
-        )
-        doubts.append(Doubt("check ignored", "A CHECK WAS IGNORED", said))
+    if ignored := overruled(ledger, reply_checks.lost(ledger, decision), decision):
+        doubts.append(check_ignored(ignored, "the verdict goes against"))
     if baseless:
         doubts.append(Doubt("struck points", said="every point of the challenger cites something that is absent"))
     return Outcome(

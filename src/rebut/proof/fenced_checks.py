@@ -32,7 +32,7 @@ class FencedCheck:
     """Why it cannot be run: no language is given, or none that a runner has."""
 
 
-def find(text: str, runners: Mapping[str, Runner]) -> list[FencedCheck]:
+def fenced_checks(text: str, runners: Mapping[str, Runner]) -> list[FencedCheck]:
     """Every check of a text, in order."""
     languages = {language: runner.name for runner in runners.values() for language in runner.languages}
     lines, found, n = text.split("\n"), list[FencedCheck](), 0

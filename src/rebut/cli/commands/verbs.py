@@ -16,18 +16,19 @@ from rebut.cli.options import (
     SPEC,
     Many,
     call_limit,
+    collect_limits,
     common,
     cross_options,
     gating_of,
     judge_options,
     review_options,
     several_judges,
-    shown,
     target_options,
     topic_of,
     wanted_by,
     with_options,
 )
+from rebut.cli.pydantic_loader import load_pydantic
 from rebut.setup import verbs
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def common_options(f: F) -> F:
             help="The models to use; the roles are shown before the first call.",
         ),
         click.option("--quick", is_flag=True, help="Less time, fewer calls, low effort."),
-        click.option("--deep", is_flag=True, help="More rounds and calls; with ask, a panel of experts."),
+        click.option("--deep", is_flag=True, help="More rounds, time and calls; with ask, each judge in both orders."),
         click.option("--save", type=PATH, metavar="DIR", help="Also write the debate's files to DIR."),
     )
     return common(f)
@@ -73,12 +74,7 @@ def ask_command(question: str, company: str | None, **named: Any) -> int:
         raise click.UsageError("the question is empty")
     who = _company(company)
     several_judges(named)
-    if named["deep"]:
-        for name in ("proposer", "challenger", "judge", "rounds", "judges", "both_orders"):
-            if named.pop(name) is not None:
-                flag = name.replace("_", "-")
-                raise click.UsageError(f"--deep holds a panel, which has no --{flag} here; name the models by --with")
-    return _go(verbs.ask(who, deep=named["deep"]), question, named)
+    return _go(verbs.ask(who), question, named)
 
 
 @click.command("review", cls=Many)
@@ -205,6 +201,7 @@ OF_A_REWRITE = ("synthesizer", "baseline", "show_names", "strategy", "phase")
 
 
 def _go(verb: Verb, topic: str, named: dict[str, Any], wanted: Wanted | None = None) -> int:
+    load_pydantic()
     from rebut.cli.launch import launch
     from rebut.engine.protocol import load
 
@@ -213,7 +210,7 @@ def _go(verb: Verb, topic: str, named: dict[str, Any], wanted: Wanted | None = N
         raise click.UsageError("give --quick or --deep, not both")
     if "backend_timeout_seconds" in named:
         call_limit(named)
-    how = shown(named)
+    how = collect_limits(named)
     made = load(verb.protocol)
     if save and not made.place:
         raise click.UsageError(f"{verb.protocol} writes no files; `rebut export` writes the session")

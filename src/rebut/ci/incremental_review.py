@@ -35,7 +35,7 @@ MOST_COMMITS = 200
 LONGEST_SUBJECT = 60
 
 
-async def find(plan: Plan, environment: Environment, dismissals: Sequence[Dismissal]) -> EarlierReview | None:
+async def earlier_review(plan: Plan, environment: Environment, dismissals: Sequence[Dismissal]) -> EarlierReview | None:
     """The newest review of this branch that ended, was conclusive and asked the same seats; None if there is none.
 
     It must have had the same base: if the branch was rebased, or has merged its base, everything is reviewed again.

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from rebut.core.json_value import Json
 from rebut.core.text import counted, cut, inline, squeeze, tame
-from rebut.domain import claims
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt, heading_with
 from rebut.domain.ledger import Ledger, Point, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.render import cell
@@ -17,7 +16,7 @@ from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
 from rebut.protocols.panel.reply_checks import contested
 from rebut.protocols.panel.state import UNEXAMINED, Challenger, PanelState, Position
-from rebut.protocols.shared import of_rounds
+from rebut.protocols.shared import check_ignored, of_rounds
 
 ORDER = ("low", "medium", "high")
 LONGEST_ROW = 160
@@ -63,8 +62,10 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
         parts = [(strong, "STRONG OBJECTION"), (len(lost) - strong, "MODERATE OBJECTION")]
         said = " AND ".join(counted(n, one, f"{one}S") for n, one in parts if n) + " DROPPED WITHOUT A REASON"
         doubts.append(Doubt("dropped", said, said.lower()))
+    if state.overruled:
+        doubts.append(check_ignored(state.overruled, "the lead rejects"))
     body = _tradeoff(debate, state) if state.dissenters else _consensus(state, ledger, asked)
-    final = "\n\n".join([f"## DEBATE OUTCOME: {claims.heading(heading, doubts)}", *body, *_trail(state, ledger)]) + "\n"
+    final = "\n\n".join([f"## DEBATE OUTCOME: {heading_with(heading, doubts)}", *body, *_trail(state, ledger)]) + "\n"
     return Outcome(
         kind=kind,
         heading=heading,

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rebut.core.json_value import Json
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate
 from rebut.protocols.ask.state import AskState
-from rebut.protocols.duel import ending as duel_ending
+from rebut.protocols.duel import outcome as duel_outcome
 from rebut.protocols.duel.run import contest as duel
 from rebut.protocols.duel.state import DuelState, Turn
 from rebut.protocols.shared import began_before
@@ -45,7 +45,7 @@ async def contest(debate: Debate, state: AskState) -> Outcome:
 
 
 def partial(debate: Debate) -> Outcome:
-    return duel_ending.partial(debate)
+    return duel_outcome.partial(debate)
 
 
 def _worth(ended: Outcome, one: str, other: str, debate: Debate) -> Worth:
@@ -53,7 +53,7 @@ def _worth(ended: Outcome, one: str, other: str, debate: Debate) -> Worth:
     ledger: Ledger = ended.ledger if ended.verdict else debate.ledger
     answers: Mapping[str, Json] = debate.answers
     blind = answers.get("answer@proposer")
-    changed = duel_ending.moved(answers, ledger, str(blind.get("position", "")) if isinstance(blind, dict) else "")
+    changed = duel_outcome.moved(answers, ledger, str(blind.get("position", "")) if isinstance(blind, dict) else "")
     won = ended.verdict.winner if ended.verdict else ""
     changed.insert(0, f"judged for the {'first' if won == 'proposer' else 'other'}" if won else "no decision")
     return Worth(

@@ -8,13 +8,13 @@ import pytest
 from recorded import DATA, FOLDERS, NAMES, taken
 
 from rebut.core.errors import RecordError
-from rebut.web.followed import FollowedSession
+from rebut.web.live_session import LiveSession
 
 LONG = next(folder for folder in FOLDERS if "duel-finished" in str(folder))
 
 
-def followed(folder: Path) -> FollowedSession:
-    return FollowedSession(folder, lambda record, there: None)
+def followed(folder: Path) -> LiveSession:
+    return LiveSession(folder, lambda record, there: None)
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000, 100_000])

@@ -9,8 +9,9 @@ from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.core.types import Material
+from rebut.domain.answers import Check
 from rebut.domain.checks import to_weigh
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import Ledger, baseless
 from rebut.domain.outcome import DecisionNotes, Outcome, Verdict, Vote
 from rebut.domain.prompts import FENCES, fill
@@ -18,14 +19,22 @@ from rebut.domain.render import section
 from rebut.domain.side_by_side import GivenAnswer, SideBySide
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate, Failure
-from rebut.protocols.ask import ballot, one_sided, prompts
+from rebut.protocols.ask import ballot, old_versions, prompts
 from rebut.protocols.ask.forms import Choice
-from rebut.protocols.ask.one_sided import BLIND
+from rebut.protocols.ask.old_versions import BLIND
 from rebut.protocols.ask.state import PARTIES, AskState, against, author, renamed, title
 from rebut.protocols.duel import judges, render, reply_checks
-from rebut.protocols.duel.ending import DRAWN, is_accepted, moved
+from rebut.protocols.duel.outcome import DRAWN, is_accepted, moved
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, began_before, misread, of_rounds
+from rebut.protocols.shared import (
+    UNCONTESTED,
+    began_before,
+    check_ignored,
+    misread,
+    name_faults,
+    of_rounds,
+    overruled,
+)
 
 LONGEST = 120
 """Characters of an answer in a heading."""
@@ -60,9 +69,13 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
     def reasoning(form: Choice, order: judges.Order) -> str:
         return renamed(form.reasoning) if order.renamed else form.reasoning
 
-    def check(reply: Choice) -> list[str]:
-        wrong = reply_checks.reasoned(ledger, reply.reasoning)
-        return wrong if reply.answer else [*wrong, "there is no answer for the reader: say what to do"]
+    def check(order: judges.Order) -> Check:
+        def of_reply(reply: Choice) -> list[str]:
+            wrong = reply_checks.reasoned(ledger, reply.reasoning)
+            wrong += [] if reply.answer else ["there is no answer for the reader: say what to do"]
+            return wrong + name_faults(overruled(ledger, _lost(ledger, winner(reply, order)), reply))
+
+        return of_reply
 
     try:
         judged = await judges.judge(
@@ -87,10 +100,10 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
         heading=_heading(state, planned),
         decision=choice.answer,
         verdict=_verdict(judged, choice),
-        doubts=tuple(_doubts(debate, state, ledger, PARTIES[chosen - 1], choice.reasoning)),
+        doubts=tuple(_doubts(debate, state, ledger, PARTIES[chosen - 1], choice)),
         stopped=debate.stopped,
         final=_report(debate, state, choice, judged.lines(title)),
-        data={**_data(state), **judged.data(), "decision": choice.model_dump(mode="json")},
+        data={**_data(state), **judged.data(_numbered), "decision": choice.model_dump(mode="json")},
         decision_notes=DecisionNotes(
             alternatives=(f"{made.answers[2 - chosen].now}",), dissent=judged.dissenting(ledger, title)
         ),
@@ -118,7 +131,8 @@ def judges_differ(debate: Debate, state: AskState, judged: judges.JudgesDecision
     votes = section("## Votes", judged.lines(title), "")
     text = "\n\n".join([f"## Answer\n\nNone: {doubt.said}.", votes, *_pages(debate, state)]) + "\n"
     made = _undecided(debate, state, "NO VERDICT", doubt.said, text)
-    return made.filled(doubts=(doubt,), stopped="", rows=judged.rows(title), data={**made.data, **judged.data()})
+    data = {**made.data, **judged.data(_numbered)}
+    return made.filled(doubts=(doubt,), stopped="", rows=judged.rows(title), data=data)
 
 
 def _heading(state: AskState, planned: int) -> str:
@@ -127,7 +141,7 @@ def _heading(state: AskState, planned: int) -> str:
     return "VERDICT" if state.rounds in (0, planned) else f"VERDICT AFTER {of_rounds(state.rounds, planned)}"
 
 
-def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str, reasoning: str) -> list[Doubt]:
+def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str, choice: Choice) -> list[Doubt]:
     """What takes something away from a verdict: not both answers were challenged and defended, in every round."""
     doubts = [Doubt("seats missing", missed.partition(" (")[0].upper(), missed) for missed in state.unequal]
     if state.rounds != debate.planned(debate.settings.rounds) and not state.closed and not doubts:
@@ -136,13 +150,20 @@ def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str, reason
         if not against(ledger, seat).points and not any(title(seat) in doubt.said for doubt in doubts):
             said = f"nothing was raised against {title(seat)}"
             doubts.append(Doubt("nothing raised", said.upper(), said))
-    if wrong := misread(ledger, reasoning):  # even after it was sent back
+    if wrong := misread(ledger, choice.reasoning):  # even after it was sent back
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
+    if ignored := overruled(ledger, _lost(ledger, winner), choice):
+        doubts.append(check_ignored(ignored, "the verdict goes against"))
     mine = [c.evidence for c in ledger.claims if c.by == winner] + [p.evidence for p in ledger.points if p.by == winner]
     if mine and all(baseless(cited) for cited in mine):
         said = f"every citation of {title(winner)} is absent"
         doubts.append(Doubt("struck points", said.upper(), said))
     return doubts
+
+
+def _lost(ledger: Ledger, winner: str) -> list[str]:
+    """The ids of the open points against the answer that is preferred: the verdict goes against them."""
+    return [p.id for p in against(ledger, winner).open]
 
 
 def no_verdict(debate: Debate, state: AskState, error: ParticipantFailed) -> Outcome:
@@ -213,7 +234,7 @@ def partial(debate: Debate) -> Outcome:
     """The result at a deadline: the answers as they are by then. Neither of two is the decision."""
     state = debate.state
     if isinstance(state, DuelState):
-        return one_sided.partial(debate)
+        return old_versions.partial(debate)
     assert isinstance(state, AskState)
     blind = {k.partition("@")[2]: v for k, v in debate.answers.items() if k.startswith("answer@")}
     first = {seat: str(v.get("position", "")) for seat in PARTIES if isinstance(v := blind.get(seat), dict)}

@@ -1,10 +1,15 @@
-"""Checks the citations in any text against a folder. No model, no key: `rebut check` and `rebut.check`."""
+"""Checks any text against a folder: its citations, and on demand the code in it. `rebut check` and `rebut.check`.
+
+No model and no key is needed. Only `rebut check --run-checks` runs code: no config and no other command does.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rebut.core import event_loop
 from rebut.core.errors import UsageError
@@ -13,6 +18,11 @@ from rebut.core.frozen import frozen
 from rebut.core.text import clean
 from rebut.evidence.lookup import Verdict, look_up
 from rebut.setup.config_files import never_sent
+
+if TYPE_CHECKING:
+    from rebut.domain.checks import CodeCheck
+    from rebut.proof.checks import CheckRunner
+    from rebut.proof.fenced_checks import FencedCheck
 
 
 @frozen
@@ -70,3 +80,46 @@ async def check_async(text: str, *, root: Path | str | None = None, folder: Path
     return CheckedText(
         tuple(CheckedCitation(f.line, f.citation.place, f.citation.quote, m.mark, m.note, m.moved_to) for f, m in found)
     )
+
+
+def run_checks(text: str, *, root: Path | None = None, folder: Path | None = None) -> list[tuple[int, CodeCheck]]:
+    """Every check of a text with its line, run on the files of its repository or folder as they are now."""
+    import asyncio
+    import secrets
+
+    from rebut.core.redaction import Redactor
+    from rebut.proof import runners
+    from rebut.proof.checks import CheckRunner
+    from rebut.proof.fenced_checks import fenced_checks
+    from rebut.setup import config as configs
+
+    top = repository((root or folder or Path.cwd()).resolve())
+    config = configs.load_config(workspace=top, env=os.environ)
+    tables = runners.load_runners(config.runners)
+    found = fenced_checks(text, tables)
+    if not found:
+        return []
+    redact = Redactor(secrets.token_bytes(32), config.known_secrets(os.environ)).door
+    runner = CheckRunner(top, os.environ, redact, tables)
+    ran = asyncio.run(_run_all(found, top, runner, config.never))
+    return [(one.line, check) for one, check in zip(found, ran, strict=True)]
+
+
+async def _run_all(
+    found: Sequence[FencedCheck], top: Path, runner: CheckRunner, never: tuple[str, ...]
+) -> list[CodeCheck]:
+    from rebut.proof.checks import CheckedSides
+    from rebut.workspace.tree import LiveView
+
+    view = await LiveView.open(top, runner.redact, never)
+    # What a plan shows may be about the language or the system alone, so that it need not depend on the project.
+    sides = CheckedSides(view, of_project=False)
+    try:
+        out = []
+        for one in found:
+            wrong = replace(one.check, mark="broken", note=one.wrong)
+            out.append(wrong if one.wrong else await runner.run(one.check, sides))
+        return out
+    finally:
+        await runner.close()
+        await view.close()

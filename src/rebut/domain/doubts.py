@@ -55,7 +55,7 @@ RULES: Mapping[str, Rule] = {
     "order decides": Rule("the judge's choice changes with the order in which the sides are shown"),
     "no majority": Rule("no side has more than half of the judges"),
     "check ignored": Rule(
-        "the judge rules against a point that its check shows, and does not say what is wrong with the check"
+        "the judge, lead or synthesizer rules against a point that a check shows, and says nothing against the check"
     ),
     "misread record": Rule("the judge's reasons say something that the record contradicts", ONLY_ACCEPTED),
     "one model": Rule("one model had every seat", ONLY_ACCEPTED),
@@ -84,18 +84,18 @@ class Doubt:
         return RULES[self.kind].denies if self.kind in RULES else BOTH
 
 
-def may(claim: Claim, doubts: Iterable[Doubt]) -> bool:
+def may_claim(claim: Claim, doubts: Iterable[Doubt]) -> bool:
     """Whether an ending with these doubts may make a claim."""
     return not any(claim in doubt.denies for doubt in doubts)
 
 
-def heading(base: str, doubts: Iterable[Doubt]) -> str:
+def heading_with(base: str, doubts: Iterable[Doubt]) -> str:
     """The heading with everything that it must state, each thing once, before the colon of `BOTH AGREE: …`."""
     stated = dict.fromkeys(doubt.heading for doubt in doubts if doubt.heading)
     name, colon, words = base.partition(": ")
     return ", ".join([name, *stated]) + colon + words
 
 
-def besides(doubts: Sequence[Doubt], kind: str) -> list[Doubt]:
+def other_doubts(doubts: Sequence[Doubt], kind: str) -> list[Doubt]:
     """The doubts of other kinds that make an outcome inconclusive."""
     return [doubt for doubt in doubts if doubt.kind != kind and "conclusive" in doubt.denies]

@@ -1,4 +1,4 @@
-"""The account of a batch: what all its debates have spent and reserved, against its limits."""
+"""The budget of a batch: what all its debates have spent and reserved, against its limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rebut.record.record import Amount
 NOTHING = Amount()
 
 
-class Account:
+class BatchBudget:
     """A call that does not fit waits while others are in flight: they may take less than is reserved for them."""
 
     def __init__(self, limits: Limits) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import counted, inline, plural
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.domain.outcome import REWRITTEN, Outcome, Rewritten
 from rebut.domain.worth import Worth, fates
@@ -16,7 +16,7 @@ from rebut.protocols.revise import sections
 from rebut.protocols.revise.render import NOTES, tally
 from rebut.protocols.revise.settings import Settings
 from rebut.protocols.revise.state import ReviseState
-from rebut.protocols.shared import of_rounds
+from rebut.protocols.shared import check_ignored, of_rounds
 from rebut.workspace.context import without_numbers
 from rebut.workspace.diff import BothTexts
 
@@ -110,6 +110,8 @@ def _doubts(state: ReviseState, notes: Sequence[str]) -> tuple[Doubt, ...]:
     if state.left_out:
         said = f"the synthesizer did not rule on {', '.join(state.left_out)}"
         found.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", said))
+    if state.ignored:
+        found.append(check_ignored(state.ignored, "the synthesizer does not follow"))
     if state.contradiction:
         found.append(Doubt("contradiction", "THE SYNTHESIZER CONTRADICTS ITSELF", state.contradiction))
     return (*found, *([] if state.settings.debates else [Doubt("not debated", said="the drafts were not debated")]))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from rebut.core.json_value import Json
 from rebut.core.text import counted, cut
 from rebut.domain import review_result
-from rebut.domain.claims import Doubt
+from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import Ledger, Move
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import (
@@ -224,6 +224,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         for m in ledger.unplaced
     ]
     unresolved += [said for said in (state.unwritten, state.contradiction) if said]
+    unresolved += [f"not read: {line}" for line in debate.unread.doubtful]
     actions = list(judge.next_actions) if judge else []
     unseen = final.n > 1 and final.round == state.rounds
     actions += [f"Look at version {final.n}: it was not reviewed after it was written."] if unseen else []

@@ -11,7 +11,7 @@ FIXABLE = ("auth", "missing tool", "rate limit")
 """Failures that asking again does not fix, but the user can."""
 PASSING = ("crashed", "timeout")
 """Failures that may be over when the debate is resumed."""
-LATER = "Try again later, or name another model: `rebut providers` lists what is here."
+LATER = "Try again later, or name another model: `rebut models` lists what is here."
 CODES = LazyPattern(r"(?: · [\w.-]+)+(?=;|$)")
 """What a provider adds to its message for programs."""
 

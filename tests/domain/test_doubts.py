@@ -11,8 +11,7 @@ from rebut.ci import gate, output_formats
 from rebut.ci.gate import GateGrounds, stand
 from rebut.ci.recorded_reviews import Review
 from rebut.cli.json_result import brief
-from rebut.domain import claims
-from rebut.domain.claims import RULES, Doubt
+from rebut.domain.doubts import RULES, Doubt, may_claim
 from rebut.domain.gate_policy import Policy
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewFinding
@@ -77,7 +76,7 @@ def test_every_output_claims_what_the_table_allows_and_no_more(found: str) -> No
 
 def test_a_doubt_of_an_unknown_kind_denies_everything() -> None:  # C18
     odd = (Doubt("from a later version"),)
-    assert not claims.may("conclusive", odd) and not claims.may("accepted", odd)
+    assert not may_claim("conclusive", odd) and not may_claim("accepted", odd)
 
 
 def test_an_own_protocol_that_says_inconclusive_stays_so() -> None:  # C18

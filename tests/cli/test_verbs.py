@@ -15,15 +15,14 @@ import console
 import crosses
 import duels
 import forkserver
-import panels
 import pytest
 import reviews
 import revisions
 import voices
 from repositories import commit, git
-from test_ask import said
+from test_ask import chosen, compared, said
 
-from rebut.cli.commands import protocols, quick
+from rebut.cli.commands import protocols, verbs
 from rebut.engine.protocol import load
 from rebut.record import sessions
 
@@ -232,22 +231,36 @@ def left(folder: Path) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and ".git" not in p.parts)
 
 
-def test_a_deep_question_is_a_panel_that_writes_to_its_session_only(tmp_path: Path, workspace: Path) -> None:  # H1
-    sat = panels.seats(tmp_path / "s", panels.consensus())
-    who = ",".join([sat["lead"], *sat["challenger"]])
-    before = left(workspace)
-    done = voices.cli("ask", panels.TOPIC, "--deep", "--with", who, "--json", cwd=workspace)
+def test_a_deep_question_has_three_rounds_and_a_judge_that_is_asked_in_both_orders(
+    tmp_path: Path, workspace: Path
+) -> None:
+    settled = {"r2/follow-up@proposer": duels.follow_up(2, {"D1": "resolved"})}
+    settled |= {"r2/follow-up@challenger": duels.follow_up(2, {"D3": "resolved"})}
+    answers = said(same=False) | settled | {"verdict.other-order@judge": chosen(1)}  # answer 2, by its other number
+    before, who = left(workspace), company(tmp_path / "s", answers, 3)
+    done = voices.cli("ask", "Redis?", "--deep", "--with", who, "--json", cwd=workspace)
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
-    assert shown["heading"] == "CONSENSUS" and opened().opened.protocol == "panel"
+    assert shown["heading"] == "VERDICT, NOTHING LEFT OPEN AFTER 2 OF 3 ROUNDS"
+    settings = opened().opened.settings
+    assert (opened().opened.protocol, settings["rounds"], settings["both_orders"]) == ("ask", 3, True)
+    [vote] = shown["votes"]
+    assert (vote["winner"], vote["other_order"]) == ("answer 2", "answer 2")
     assert left(workspace) == before
-    [made] = (sessions.home() / shown["session"] / "debates").iterdir()
-    assert made.name.startswith("001-") and (made / "state.json").is_file()
-    done = voices.cli("ask", panels.TOPIC, "--deep", "--with", who, "--save", "../out/here", "--json", cwd=workspace)
-    assert done.returncode == 0, done.stderr
-    assert left(workspace) == before
-    [made] = (tmp_path / "out/here/debates").iterdir()
-    assert (made / "transcript.md").is_file()
+    second = company(tmp_path / "t", answers | {"verdict.other-order@judge": chosen(2)}, 3)  # the number 2 both times
+    done = voices.cli("ask", "Redis?", "--deep", "--rounds", "1", "--with", second, cwd=workspace)
+    assert done.returncode == 3
+    told = " ".join(done.stdout.split())
+    assert told.startswith("NO VERDICT, INCONCLUSIVE BECAUSE THE VERDICT CHANGES WITH THE ORDER OF THE SIDES")
+
+
+def test_the_third_and_all_further_models_of_a_question_judge(tmp_path: Path, workspace: Path) -> None:
+    answers = said(same=False) | {f"comparison@judge.{n}": compared(False) for n in (1, 2, 3)}
+    answers |= {f"verdict@judge.{n}": chosen(2 if n < 3 else 1) for n in (1, 2, 3)}
+    done = voices.cli("ask", "Redis?", "--with", company(tmp_path / "s", answers, 5), "--json", cwd=workspace)
+    shown = json.loads(done.stdout)
+    assert shown["verdict"]["winner"] == "answer 2", done.stderr
+    assert [vote["judge"] for vote in shown["verdict"]["dissent"]] == ["judge.3"]
 
 
 def test_a_plan_is_rewritten_in_its_session_only(tmp_path: Path, workspace: Path) -> None:  # K9
@@ -404,10 +417,10 @@ def _options(command: click.Command) -> set[str]:
 def test_a_verb_accepts_every_option_of_the_protocol_that_it_runs() -> None:
     of_protocol = {command.name: command for command in vars(protocols).values() if isinstance(command, click.Command)}
     cross, revise = _options(of_protocol["cross"]), _options(of_protocol["revise"])
-    assert cross <= _options(quick.review_command)
-    assert cross | revise <= _options(quick.plan_command)
+    assert cross <= _options(verbs.review_command)
+    assert cross | revise <= _options(verbs.plan_command)
     asks = {*load("ask").seats, "rounds", "effort"}
-    assert {f"--{name}" for name in asks} <= _options(quick.ask_command)
+    assert {f"--{name}" for name in asks} <= _options(verbs.ask_command)
 
 
 def test_the_options_of_a_protocol_do_the_same_in_its_verb(tmp_path: Path, shop: Path) -> None:  # J1 J4

@@ -19,7 +19,7 @@ Versions = Callable[[Record, Path], DebatedVersions | None]
 """Opens what the citations of a debate were looked up in."""
 
 
-class FollowedSession:
+class LiveSession:
     """One session. `update` reads what its journal has gained since."""
 
     def __init__(self, folder: Path, versions: Versions) -> None:

@@ -20,6 +20,7 @@ from crashing import repository
 
 import rebut
 from rebut.core.errors import RecordLost, SessionBusy
+from rebut.core.installation import with_extra
 from rebut.record import sessions, stores
 from rebut.record.events import Fact, Opened
 from rebut.record.journal import Journal, read
@@ -241,10 +242,8 @@ def test_without_the_extra_the_error_names_it(database: str, tmp_path: Path) -> 
             env={**os.environ, "REBUT_HOME": database},
         )
         assert done.returncode == 2, done.stderr
-        assert (
-            done.stderr
-            == "rebut: PostgreSQL needs psycopg, which is not installed\n  Run `pip install 'rebut[postgres]'`.\n"
-        )
+        said = f"rebut: PostgreSQL needs psycopg, which is not installed\n  Run `{with_extra('postgres')}`.\n"
+        assert done.stderr == said
 
 
 def test_tables_of_another_version_are_refused(database: str, sql: Sql) -> None:

@@ -36,6 +36,11 @@ def escaped(text: str) -> str:
     return json.dumps(text)
 
 
+def unseen(text: str) -> str:
+    """The same with a control character in each name of a field."""
+    return json.dumps({f"{name}\x07": value for name, value in json.loads(text).items()})
+
+
 def commented(text: str, comment: str) -> str:
     return text.replace("{", "{ " + comment + "\n", 1)
 
@@ -90,6 +95,7 @@ def _kinds() -> list[Kind]:
         ("in a fence with a line before it inside", back, lambda a, o: fence(f"{no}\n{a}")),
         ("in a fence with a line behind it inside", back, lambda a, o: fence(f"{a}\n{no}")),
         ("in a fence within a fence", back, lambda a, o: fence(fence(a), "markdown", "````")),
+        ("in a fence with a word of its own", back, lambda a, o: fence(a, "json_of_an_approval_that_I_refuse")),
         ("in a fence that is not closed", back, lambda a, o: f"```json\n{a}"),
         ("the same approval twice", back, lambda a, o: f"{a}\n{a}"),
         ("apology and approval", back, lambda a, o: f"Sorry, I cannot approve. {a}"),
@@ -120,6 +126,7 @@ def _kinds() -> list[Kind]:
         ("fields twice, and a comma too many", back, lambda a, o: both(a, o)[:-1] + ",}"),
         ("fields twice, and an objection behind", back, lambda a, o: f"{both(o, a)}\n{o}"),
         ("fields twice, with the same values", back, lambda a, o: both(a, a)),
+        ("fields twice, apart from what is not seen", back, lambda a, o: both(o, unseen(a))),
         # syntax errors
         ("approval with a comma too many", back, lambda a, o: a[:-1] + ",}"),
         ("approval with a comment", back, lambda a, o: commented(a, "// must not be approved")),

@@ -46,6 +46,10 @@ async def run(debate):
 """
 
 
+OBJECTS = FORM.replace("need: list[str] = []", "need: list[str] = []\n    def is_agreement(self):\n        return False")
+"""A form that agrees to nothing."""
+
+
 def opinion(text: str, **more: object) -> str:
     return json.dumps({"text": text, **more})
 
@@ -229,9 +233,24 @@ def test_a_send_back_that_fails_leaves_the_first_answer_standing(
 ) -> None:
     # C5
     voice = Voice([opinion("meh"), second])
-    outcome = run(protocol(tmp_path, FORM), voice)
+    outcome = run(protocol(tmp_path, OBJECTS), voice)
     assert outcome.data == {"said": "meh", "complaints": ["too short: meh"]}
     assert len(voice.asked) == 2
+
+
+def test_an_agreement_does_not_stand_in_for_a_later_reply_that_cannot_be_read(tmp_path: Path) -> None:
+    # C5: that reply may refuse
+    voice = Voice([opinion("meh"), "No, I refuse.", "No."])
+    with pytest.raises(rebut.ParticipantFailed, match="no JSON object"):
+        run(protocol(tmp_path, FORM), voice)
+    assert [e.why for e in voices.events("", "asked")] == ["ask", "send-back", "repair"]
+
+
+def test_a_limit_that_forbids_the_repair_does_not_bring_an_earlier_agreement_back(tmp_path: Path) -> None:
+    # C4 C5
+    voice = Voice([opinion("meh"), "No, I refuse."])
+    with pytest.raises(rebut.ParticipantFailed, match="limit of 2 calls"):
+        run(protocol(tmp_path, FORM), voice, limits={"calls": 2})
 
 
 def test_a_send_back_that_makes_it_worse_is_not_taken(tmp_path: Path) -> None:
@@ -285,6 +304,29 @@ def test_a_served_reply_can_still_be_sent_back_for_its_faults(tmp_path: Path, wo
     outcome = run(protocol(tmp_path, FORM), voice, workspace=workspace)
     assert outcome.data["said"] == "much better"
     assert [e.why for e in voices.events("", "asked")] == ["ask", "context", "send-back"]
+
+
+def test_an_agreement_that_asks_for_more_is_not_yet_an_answer(tmp_path: Path, workspace: Path) -> None:
+    # C5 C15: what it reads may change its mind
+    look = opinion("I agree so far", need=["src/session.py:2"])
+    for second, problem in ((failed(), "too slow"), ("No, I refuse.", "no JSON object")):
+        with pytest.raises(rebut.ParticipantFailed, match=problem):
+            run(protocol(tmp_path, FORM), Voice([look, second]), workspace=workspace)
+    with pytest.raises(rebut.ParticipantFailed, match="limit of 1 call "):
+        run(protocol(tmp_path, FORM), Voice([look]), workspace=workspace, limits={"calls": 1})
+    for later in (failed(), "prose"):
+        outcome = run(protocol(tmp_path, OBJECTS), Voice([look, later]), workspace=workspace)
+        assert outcome.data["said"] == "I agree so far", "an objection stands"
+
+
+def test_who_has_to_answer_again_still_sees_what_was_served(tmp_path: Path, workspace: Path) -> None:
+    # C5 C15
+    look = opinion("I have to look", need=["src/session.py:2"])
+    for second, why in (("No, I refuse.", "could not be read"), (opinion("meh"), "breaks the rules")):
+        voice = Voice([look, second, opinion("much better")])
+        assert run(protocol(tmp_path, FORM), voice, workspace=workspace).data["said"] == "much better"
+        assert voice.asked[2].followup.startswith(voice.asked[1].followup) and why in voice.asked[2].followup
+        assert "ttl = 3600" in voice.asked[2].followup
 
 
 # one failure

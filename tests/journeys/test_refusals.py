@@ -28,6 +28,8 @@ REFUSING = (
     "objection quoted, approval fenced",
     "fields twice, approval last",
     "fields twice, in a fence",
+    "fields twice, apart from what is not seen",
+    "in a fence with a word of its own",
     "approval with a comment",
     "approval with a comma too many",
 )
@@ -80,6 +82,15 @@ def test_an_agreement_that_is_sent_back_counts_once_it_is_one_object(work: Path)
     first = {"text": f"Looks good to me!\n{json.dumps(crosses.critique())}"}
     code, shown = gate(work, {"r1/critique@critic": [first, crosses.critique()]})
     assert code == 0 and "GATE PASSED" in shown, shown
+
+
+@refusing
+def test_no_gate_passes_when_the_critic_refuses_after_it_read_what_it_asked_for(work: Path, kind: Kind) -> None:
+    # C5 C15 C17
+    at_first = crosses.critique(need=["README.md"])
+    later = said(kind, crosses.critique(), crosses.critique(crosses.raised()))
+    code, shown = gate(work, {"r1/critique@critic": [at_first, later], "r1/judgement@judge": crosses.judgement()})
+    assert code not in (0, 1) and "GATE PASSED" not in shown, shown
 
 
 def test_an_objection_with_words_around_it_is_read_at_once(work: Path) -> None:  # C5 C17

@@ -148,12 +148,14 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
     specs = list({str(s): s for s in (q.who.spec, *runtime.fallbacks.get(q.who.seat, ()))}.values())
     at, why, followup = _current_model(runtime, q.who.seat, len(specs)), "ask", ""
     best: Settled | None = None
-    repairs, sent, served = 0, False, False
+    repairs, sent, served = 0, False, ""
     for asked, attempt in call.returned:
         if attempt.again:
             continue
         tried = next((n for n, s in enumerate(specs) if asked and str(s) == asked.spec), at)
         if attempt.outcome != "ok":
+            if best and why == "context" and _agrees(best.value):
+                best = None
             if attempt.outcome in FALLBACK_FOR and best is None and tried + 1 < len(specs):
                 # The next model gets the question alone: it has not written what an earlier follow-up is about.
                 at, repairs, why, followup = max(at, tried + 1), 0, "ask", ""
@@ -166,6 +168,8 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
             # People and callers may try until it fits: they decide to try again, and it costs nothing.
             patient = asked is not None and asked.patient
             repairs += not patient
+            if best and _agrees(best.value):
+                best = None
             if repairs > REPAIRS or (best and not patient):
                 message = f"the reply did not fit what was asked for: {error}"
                 if best is None and tried + 1 < len(specs):
@@ -175,15 +179,16 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
                 return best or GivenUp("bad reply", message)
             why = "repair"
             problem = prompts.quote(runtime.fence_key, "what is wrong with it", str(error))
-            followup = prompts.fill(prompts.REPAIR, problem=problem)
+            followup = served + prompts.fill(prompts.REPAIR, problem=problem)
             continue
         complaints = await _complaints(q, value, attempt)
         settled = Settled(value, complaints, attempt)
         needs = [str(n) for n in getattr(value, "need", ())]
         if needs and not served and runtime.view is not None:
-            served, best, why = True, settled, "context"
+            best, why = settled, "context"
             text = await _serve(runtime, q.key, needs)
             followup = prompts.fill(prompts.SERVED, served=prompts.quote(runtime.fence_key, "served context", text))
+            served = f"{followup}\n\n"
             continue
         if best is not None and sent and len(complaints) > len(best.complaints):
             return best
@@ -194,7 +199,7 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
         said = prompts.quote(
             runtime.fence_key, "what you said", _in_short(value.model_dump(mode="json") if q.schema else value)
         )
-        followup = prompts.fill(prompts.SEND_BACK, complaints=wrong, said=said)
+        followup = served + prompts.fill(prompts.SEND_BACK, complaints=wrong, said=said)
     sent_back = SentBack(best.attempt.text, best.complaints) if best and why == "send-back" else None
     return Next(why, followup, specs[at], sent_back)
 
@@ -228,15 +233,30 @@ async def _complaints(q: Question, value: Any, attempt: Attempt) -> tuple[str, .
     return tuple(await found if inspect.isawaitable(found) else found)
 
 
+def _agrees(value: Any) -> bool:
+    """Whether an answer agrees, keeps, concedes or resolves anything.
+
+    If so, it does not stand in for a later one that cannot be read, which may refuse, nor for one that was never given
+    after the files that it asked for.
+    """
+    from rebut.domain.forms import Form
+
+    return isinstance(value, Form) and type(value).is_agreement(value)
+
+
 async def _best(q: Question, call: Call) -> Settled | None:
     """The last reply that can be read, for when a limit permits no better one."""
+    unread = False
     for _, attempt in reversed(call.returned):
         if attempt.outcome != "ok":
             continue
         try:
             value = _read(q, attempt)
         except UnreadableReply:
+            unread = True
             continue
+        if _agrees(value) and (unread or getattr(value, "need", ())):
+            return None
         return Settled(value, await _complaints(q, value, attempt), attempt)
     return None
 

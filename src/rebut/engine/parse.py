@@ -44,7 +44,7 @@ BROKEN = (
 TWICE = "the reply names a field twice in one object; name each once"
 DIFFERENT = "the reply has several JSON objects that differ; give the one that counts"
 _ANY_OPENING = re.compile(r"[ \t]*(`{3,}+|~{3,}+)[^`]*$")
-_OPENING = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(?:json\w*+)?[ \t]*+$", re.I)
+_OPENING = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(?:json[c5]?+)?[ \t]*+$", re.I)
 _ODD_ESCAPE = re.compile(r"\\[^nt\"\\/]")
 """An escape of JSON that may become a control character or a lone surrogate."""
 _SIGNS = re.compile(r'\\.|["{}]', re.S)
@@ -334,7 +334,10 @@ def _tidy(found: object) -> object:
         case list():
             return [_tidy(item) for item in found]
         case dict():
-            return {_tidy(key): _tidy(item) for key, item in found.items()}
+            tidy = {_tidy(key): _tidy(item) for key, item in found.items()}
+            if len(tidy) < len(found):  # names that differ in what is not seen
+                raise _DoesNotFit(TWICE)
+            return tidy
         case _:
             return found
 

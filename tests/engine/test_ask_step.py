@@ -46,7 +46,7 @@ async def run(debate):
 """
 
 
-OBJECTS = FORM.replace("need: list[str] = []", "need: list[str] = []\n    def is_agreement(self):\n        return False")
+OBJECTS = FORM.replace("[]\n\ndef", "[]\n    def is_agreement(self):\n        return False\n\ndef", 1)
 """A form that agrees to nothing."""
 
 

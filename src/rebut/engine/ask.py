@@ -255,7 +255,7 @@ async def _best(q: Question, call: Call) -> Settled | None:
         except UnreadableReply:
             unread = True
             continue
-        if _agrees(value) and (unread or getattr(value, "need", ())):
+        if _agrees(value) and (unread or bool(getattr(value, "need", ()))):
             return None
         return Settled(value, await _complaints(q, value, attempt), attempt)
     return None

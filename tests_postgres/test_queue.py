@@ -15,10 +15,12 @@ from typing import Any
 import duels
 import psycopg
 import pytest
-from console import piped
+from console import REBUT, piped
 from crashing import repository
 
 import rebut.api
+from rebut.batch.lines import BatchLine, LineFields
+from rebut.batch.queue import Queue
 from rebut.batch.queue_worker import QueueWorker
 from rebut.batch.shared_budget import DebateBudget
 from rebut.record.events import Asked
@@ -97,6 +99,53 @@ def test_waiting_for_the_results_shows_them_as_they_end(mine: Provider, database
         done = piped("batch", str(file), "--on", database, "--out", str(out), "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) | {"ended": 6, "failed": 0, "missing": 0} == json.loads(done.stdout)
+
+
+def test_two_processes_that_enqueue_the_same_file_enqueue_it_once(
+    mine: Provider, database: str, sql: Sql, tmp_path: Path
+) -> None:
+    file = batch(tmp_path, 20)
+    command = [REBUT, "batch", str(file), "--on", database, "--json"]
+    both = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    added = [json.loads(one.communicate(timeout=60)[0])["enqueued"] for one in both]
+    assert sum(added) == 20
+    jobs = sql.execute("select args ->> 'session' from procrastinate_jobs").fetchall()
+    lines = sql.execute("select session from rebut_line").fetchall()
+    assert sorted(jobs) == sorted(lines) == sorted(sql.execute("select id from rebut_session").fetchall())
+
+
+def test_a_line_that_another_process_has_added_is_not_enqueued(database: str, sql: Sql) -> None:
+    for name in ("first", "second", "third"):
+        sql.execute("insert into rebut_session (id) values (%s)", [name])
+    queue, line = Queue(database), BatchLine.of(1, LineFields(protocol="duel", topic="t"))
+    assert queue.add("f", [(line, "first", "/")]) == {"first"}
+    assert queue.add("f", [(line, "second", "/")]) == set()
+    sql.execute("delete from rebut_session where id = 'first'")
+    assert queue.add("f", [(line, "third", "/")]) == {"third"}, "its session was deleted"
+    queue._connection.close()
+
+
+def test_a_debate_whose_session_was_deleted_fails_and_is_held_anew(
+    mine: Provider, database: str, sql: Sql, tmp_path: Path
+) -> None:
+    words = ("batch", str(batch(tmp_path, 2)), "--on", database)
+    piped(*words, cwd=tmp_path)
+    [(gone,)] = sql.execute("select session from rebut_line where number = 1").fetchall()
+    assert piped("delete", str(gone), "--yes", env={"REBUT_HOME": database}).returncode == 0
+    done = piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert done.returncode == 0 and f"its session {gone} was deleted" in done.stderr, done.stderr
+    done = piped(*words, cwd=tmp_path)
+    assert "1 enqueued, 1 ended before" in done.stdout, done.stderr
+    piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    done = piped(*words, "--out", str(tmp_path / "out"), cwd=tmp_path)
+    assert done.returncode == 0 and "2 debates: 2 ended" in done.stdout, done.stderr
+
+
+def test_a_record_that_was_altered_is_a_failure(mine: Provider, database: str, sql: Sql, tmp_path: Path) -> None:
+    piped("batch", str(batch(tmp_path, 1)), "--on", database, cwd=tmp_path)
+    sql.execute("update rebut_event set line = line || '\\x20' where seq = 1")
+    done = piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert done.returncode == 0 and "failure RecordAltered" in done.stderr, done.stderr
 
 
 def test_a_failed_debate_is_enqueued_again(database: str, own_home: Path, tmp_path: Path) -> None:
@@ -193,8 +242,6 @@ def test_a_defect_is_a_failed_debate_and_the_worker_continues(
 
 
 def test_ctrl_c_while_waiting_leaves_the_workers_alone(mine: Provider, database: str, tmp_path: Path) -> None:
-    from console import REBUT
-
     file, out = batch(tmp_path, 3), tmp_path / "out.jsonl"
     command = [REBUT, "batch", str(file), "--on", database, "--out", str(out)]
     waiting = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -323,6 +370,48 @@ def test_a_limit_cannot_begin_while_debates_run_without_it(database: str, own_ho
             worker.until("took")
             done = piped(*words, "--max-calls", "5", cwd=tmp_path)
             assert done.returncode == 2 and "run without a limit already" in done.stderr
+
+
+def test_the_debates_of_dead_workers_wait_and_can_get_a_limit(
+    database: str, own_home: Path, sql: Sql, tmp_path: Path
+) -> None:
+    with provider.serving(tmp_path / "calls", 30) as mine:
+        mine.configure(own_home)
+        words = ("batch", str(batch(tmp_path, 2)), "--on", database)
+        piped(*words, cwd=tmp_path)
+        with working(1, database, tmp_path) as [worker]:
+            worker.until("took")
+            assert "running" in piped("batch", "status", "--on", database).stdout
+        # It was killed, and has not been heard of for longer than a lease.
+        sql.execute("update procrastinate_workers set last_heartbeat = now() - interval '1 minute'")
+        sql.execute("update rebut_session set lease_until = now() - interval '1 minute'")
+        before = dict(sql.execute("select id, epoch from rebut_session").fetchall())
+        assert "0 of 2 ended, 2 waiting" in piped("batch", "status", "--on", database).stdout
+        done = piped(*words, "--max-calls", "5", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        after = dict(sql.execute("select id, epoch from rebut_session").fetchall())
+        taken = {row["session"] for row in worker.events("took")}
+        assert taken and all(after[id] > before[id] for id in taken), "if it comes back, it writes nothing more"
+
+
+def test_a_dollar_limit_needs_the_prices_of_what_is_in_the_queue(
+    mine: Provider, database: str, own_home: Path, sql: Sql, tmp_path: Path
+) -> None:
+    config = own_home / ".config/rebut/config.toml"
+    config.write_text(config.read_text().replace("free = true", ""))
+    file = batch(tmp_path, 2)
+    words = ("batch", str(file), "--on", database)
+    env = {"MINE_API_KEY": "sk-test"}
+    assert piped(*words, cwd=tmp_path, env=env).returncode == 0
+    done = piped(*words, "--max-usd", "1", "--skip-bad", cwd=tmp_path, env=env)
+    assert done.returncode == 2 and "line 2: the price of mine:a" in done.stderr and "in the queue" in done.stderr
+    assert piped(*words, "--max-usd", "1", "--max-tokens", "100000", cwd=tmp_path, env=env).returncode == 0
+    # A limit that was given before holds for lines that are added.
+    [first, second] = file.read_text().splitlines()
+    file.write_text("\n".join([first, second, json.dumps(json.loads(first) | {"id": "q2"})]))
+    sql.execute("update rebut_batch_limit set max_tokens = null")
+    done = piped(*words, cwd=tmp_path, env=env)
+    assert done.returncode == 2 and "the price of mine:a" in done.stderr
 
 
 def test_what_a_dead_worker_had_reserved_is_replaced_by_what_is_on_record(

@@ -226,9 +226,27 @@ def test_errors_say_what_to_do(empty: str, server: Any, monkeypatch: pytest.Monk
             assert len(done.stderr.strip().splitlines()) == 2
 
 
-def test_a_password_is_not_shown(server: Any) -> None:
-    done = piped("list", env={"REBUT_HOME": "postgresql://me:sesame@127.0.0.1:1/x"})
-    assert done.returncode == 2 and "sesame" not in done.stderr + done.stdout
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:open-sesame@127.0.0.1:1/x",
+        "postgresql://me:open#sesame@127.0.0.1:1/x",
+        "postgresql://me:open?sesame@127.0.0.1:1/x",
+        "postgresql://me:open/sesame@127.0.0.1:1/x",
+        "postgresql://me:open@sesame@127.0.0.1:1/x",
+        "postgresql://me:open%zzsesame@127.0.0.1:1/x",
+        "postgresql://me:open sesame@127.0.0.1:1/x",
+        "postgresql://me:open-sesame@[::1/x",
+        "postgresql://127.0.0.1:1/x?user=me&password=open-sesame",
+        "postgres:me:open-sesame@127.0.0.1/x",
+    ],
+)
+def test_a_password_is_not_shown(address: str) -> None:
+    for words in (("batch", "work", "--on", address), ("batch", "upgrade", "--on", address), ("list",)):
+        if words != ("list",) or address.startswith("postgresql:"):
+            done = piped(*words, env={"REBUT_HOME": address})
+            assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+            assert "sesame" not in done.stderr + done.stdout and "open" not in done.stderr, done.stderr
 
 
 def test_without_the_extra_the_error_names_it(database: str, tmp_path: Path) -> None:
@@ -253,6 +271,20 @@ def test_tables_of_another_version_are_refused(database: str, sql: Sql) -> None:
     sql.execute("delete from rebut_migration where name = '9999_later' or name = '0002_batches'")
     done = piped("batch", "work", "--on", database)
     assert done.returncode == 2 and "are older than this rebut" in done.stderr and "batch upgrade" in done.stderr
+
+
+def test_tables_of_another_queue_are_refused(database: str, sql: Sql) -> None:
+    """A worker may have another procrastinate than the one whose tables are there."""
+    sql.execute("insert into rebut_migration (part, name, by) values ('procrastinate', '99.00.00_01_later', '9.0')")
+    done = piped("batch", "work", "--on", database, "--until-empty")
+    assert done.returncode == 2 and "were made by a later procrastinate" in done.stderr
+    assert piped("list", env={"REBUT_HOME": database}).returncode == 0, "what does not use the queue is not concerned"
+    sql.execute("delete from rebut_migration where name = '99.00.00_01_later'")
+    last = "select max(name) from rebut_migration where part = 'procrastinate' and name < '1'"
+    sql.execute(f"delete from rebut_migration where part = 'procrastinate' and name = ({last})")  # type: ignore[arg-type]
+    done = piped("batch", "status", "--on", database)
+    assert done.returncode == 2 and "are older than the procrastinate of this machine" in done.stderr
+    assert "batch upgrade" in done.stderr
 
 
 def test_upgrading_twice_changes_nothing(database: str) -> None:

@@ -118,6 +118,21 @@ def test_bad_lines_are_named_before_anything_is_called_and_can_be_skipped(worksp
     assert [row["id"] for row in rows_of(out)] == ["good"] and "7 lines cannot be run" in done.stderr
 
 
+def test_a_file_may_begin_with_a_byte_order_mark(workspace: Path, tmp_path: Path) -> None:
+    file, out = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps(debate(duels.seats(tmp_path), "a")).encode() + b"\r\n")
+    done = piped("batch", str(file), "--out", str(out))
+    assert done.returncode == 0 and [row["id"] for row in rows_of(out)] == ["a"], done.stderr
+
+
+def test_a_limit_of_a_whole_batch_may_be_larger_than_that_of_one_debate(workspace: Path, tmp_path: Path) -> None:
+    file, out = written(tmp_path / "in.jsonl", [debate(duels.seats(tmp_path), "a")]), tmp_path / "out.jsonl"
+    limits = ("--max-calls", "5000000", "--max-tokens", "20000000000")
+    assert piped("batch", file, "--out", str(out), *limits).returncode == 0
+    done = piped("batch", file, "--out", str(out), "--max-calls", "0")
+    assert done.returncode == 2 and "--max-calls must be 1 to 1,000,000,000, got 0" in done.stderr
+
+
 def test_a_failed_debate_is_a_row_with_its_class_and_is_resumed(workspace: Path, tmp_path: Path) -> None:
     said = {**duels.answers(2), "r1/opening@proposer": {"fail": "auth"}}
     (tmp_path / "bad").mkdir()
@@ -354,13 +369,15 @@ def test_a_table_is_read_like_lines(workspace: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("protocol,topic\nduel,A?\nduel,B?,extra\n", "line 3: more cells than columns"),
+        ("protocol,topic\nduel,A?\nduel,B?,extra\n", "line 3: it has 3 cells, and the table has 2 columns"),
         ("protocol,protocol\nduel,duel\n", "two columns 'protocol'"),
-        ('protocol,topic\nduel,"A?\n', "the table cannot be read"),
+        ('protocol,topic\nduel,A?\nduel,"B?\n', "line 3 of the table cannot be read"),
+        ("protocol;topic\nduel;A?\n", "separated by semicolons"),
+        ("topic\nA?\n", "line 2: it has no 'protocol'"),
         ("protocol,settings.rounds\nduel,nine\n", "line 2: "),
-        ("colour,protocol\nred,duel\n", "line 2: colour: "),
-        ("protocol,target,target.kind\ncross,staged,code\n", "line 2 of the table has 'target' and a part of it"),
-        ("protocol,target.kind,target\ncross,code,staged\n", "line 2 of the table has 'target' and a part of it"),
+        ("colour,protocol\nred,duel\n", "line 2: there is no field 'colour'"),
+        ("protocol,target,target.kind\ncross,staged,code\n", "line 2: it has 'target' and a part of it"),
+        ("protocol,target.kind,target\ncross,code,staged\n", "line 2: it has 'target' and a part of it"),
     ],
 )
 def test_a_bad_table_is_named_by_its_line(workspace: Path, tmp_path: Path, text: str, said: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import hashlib
 import io
@@ -18,6 +19,8 @@ from rebut.api import Setup
 from rebut.core import files
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
+from rebut.core.text import counted
+from rebut.domain.limits import RANGES
 from rebut.engine.plan import Plan, sound
 from rebut.workspace.targets.target import Wanted
 
@@ -131,20 +134,23 @@ def read_lines(path: Path) -> tuple[list[BatchLine], list[BadLine]]:
     if len(data) > LARGEST:
         raise UsageError(f"{path} is larger than {LARGEST:,} bytes", "Split it into several files.")
     if path.suffix.casefold() == ".csv":
-        return _checked((number, partial(_validated, row)) for number, row in _rows_of_table(data))
-    numbered = ((number, raw) for number, raw in enumerate(data.split(b"\n"), 1) if raw.strip())
+        return _checked(_rows_of_table(data))
+    rows = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
+    numbered = ((number, raw) for number, raw in enumerate(rows, 1) if raw.strip())
     return _checked((number, partial(parsed, raw)) for number, raw in numbered)
 
 
-def _rows_of_table(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a CSV table as fields of lines: `seats.proposer` is a part of `seats`; empty cells are left out."""
+def _rows_of_table(data: bytes) -> Iterator[tuple[int, Callable[[], LineFields]]]:
+    """The rows of a CSV table, each with the line that it begins in."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError("the table is not UTF-8", "Save it as UTF-8.") from None
-    table = csv.reader(io.StringIO(text), strict=True)
+    table, began = csv.reader(io.StringIO(text), strict=True), 1
     try:
         head = [name.strip() for name in next(table, [])]
+        if len(head) == 1 and ";" in head[0]:
+            raise UsageError("the cells of the table are separated by semicolons", "Separate them by commas.")
         if twice := [name for name, count in Counter(head).items() if count > 1]:
             raise UsageError(f"the table has two columns {twice[0]!r}", "Give each column a name of its own.")
         while True:
@@ -153,32 +159,29 @@ def _rows_of_table(data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
             if cells is None:
                 return
             if any(cell.strip() for cell in cells):
-                row: dict[str, Any] = {}
-                if len(cells) > len(head):
-                    row["more cells than columns"] = len(cells)
-                for name, cell in zip(head, cells, strict=False):
-                    if cell.strip():
-                        group, _, part = name.partition(".")
-                        if part:
-                            parts = row.setdefault(group, {})
-                            if not isinstance(parts, dict):
-                                raise UsageError(
-                                    f"line {began} of the table has {group!r} and a part of it, {name!r}",
-                                    "Fill in one of the two columns.",
-                                )
-                            parts[part] = _cell(cell, group)
-                        elif name in row:
-                            raise UsageError(
-                                f"line {began} of the table has {name!r} and a part of it",
-                                "Fill in one of the two columns.",
-                            )
-                        else:
-                            row[name] = _cell(cell, name)
-                yield began, row
+                yield began, partial(_of_row, head, cells)
     except csv.Error as error:
         raise UsageError(
-            f"the table cannot be read: {error}", "Quote cells that have commas, quotes or newlines."
+            f"line {began} of the table cannot be read: {error}", "Quote cells that have commas, quotes or newlines."
         ) from None
+
+
+def _of_row(head: Sequence[str], cells: Sequence[str]) -> LineFields:
+    """The fields of one row: `seats.proposer` is a part of `seats`; empty cells are left out."""
+    if len(cells) > len(head):
+        raise UsageError(f"it has {len(cells)} cells, and the table has {counted(len(head), 'column')}")
+    row: dict[str, Any] = {}
+    for name, cell in zip(head, cells, strict=False):
+        if cell.strip():
+            group, _, part = name.partition(".")
+            parts = row.setdefault(group, {}) if part else None
+            if (part and not isinstance(parts, dict)) or (not part and name in row):
+                raise UsageError(f"it has {group!r} and a part of it: fill in one of the two columns")
+            if part:
+                row[group][part] = _cell(cell, group)
+            else:
+                row[name] = _cell(cell, name)
+    return _validated(row)
 
 
 WORDS = ("id", "protocol", "topic", "seats", "models", "workspace", "note", "arm", "target")
@@ -262,12 +265,14 @@ def _validated(fields: Any) -> LineFields:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{name}: {first['msg']}" if name else "it is not a JSON object") from None
+        said = {"missing": f"it has no {name!r}", "extra_forbidden": f"there is no field {name!r}"}.get(first["type"])
+        raise UsageError(said or (f"{name}: {first['msg']}" if name else "it is not a JSON object")) from None
 
 
 async def refused(lines: Sequence[BatchLine], setup: Setup, limits: Mapping[str, float]) -> list[BadLine]:
-    """The lines that cannot be run, by all checks that need no call of a model."""
+    """The lines that cannot be run, by all checks that need no call of a model, under the limits of the batch."""
     bad = list[BadLine]()
+    limits = {name: min(value, RANGES[name][1]) for name, value in limits.items()}  # each debate is one of many
     for line in lines:
         try:
             plan = await line.plan(setup, limits)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,19 @@ if TYPE_CHECKING:
 
 QUEUE = "rebut"
 TASK = "rebut.debate"
-LIVE = f"""select args ->> 'line_hash' from procrastinate_jobs
-            where task_name = '{TASK}' and status in ('todo', 'doing')"""
-RUNNING = f"select args ->> 'line_hash' from procrastinate_jobs where task_name = '{TASK}' and status = 'doing'"
+LOCK = 0x7265627575
+"""The number of the advisory lock under which lines are enqueued: two processes may enqueue the same file."""
+HEARD = """(exists (select from procrastinate_workers w
+                      where w.id = j.worker_id and w.last_heartbeat > clock_timestamp() - interval '15 seconds')
+             or exists (select from rebut_session s
+                         where s.id = j.args ->> 'session' and s.lease_until > clock_timestamp()))"""
+"""Whether a worker that has a job `j` was heard of within the length of a lease."""
+JOBS = f"""select distinct on (hash) hash, session, state from (
+             select j.args ->> 'line_hash' as hash, j.args ->> 'session' as session,
+                    case when j.status = 'todo' then 'waiting' when {HEARD} then 'running' else 'left' end as state
+               from procrastinate_jobs j where j.task_name = '{TASK}' and j.status in ('todo', 'doing')) each
+            order by hash, state = 'running' desc"""
+"""The jobs of the queue. `left` are those of workers that died."""
 
 
 def need_procrastinate() -> None:
@@ -62,7 +73,7 @@ def _of_queue() -> list[Migration]:
 
 def as_new(wanted: Sequence[Migration], done: Iterable[tuple[str, str]]) -> list[Migration]:
     """The migrations to run in a database. One that has no queue yet gets its tables at once."""
-    from rebut.record.postgres.migrations import OURS, Migration
+    from rebut.record.postgres.migrations import OURS, WHOLE, Migration
 
     if any(part != OURS for part, _ in done):
         return list(wanted)
@@ -70,7 +81,7 @@ def as_new(wanted: Sequence[Migration], done: Iterable[tuple[str, str]]) -> list
 
     ours = [one for one in wanted if one.part == OURS]
     rest = [Migration(one.part, one.name, "") for one in wanted if one.part != OURS]
-    return [*ours, Migration("procrastinate", "schema", SchemaManager.get_schema()), *rest]
+    return [*ours, Migration("procrastinate", WHOLE, SchemaManager.get_schema()), *rest]
 
 
 @frozen
@@ -110,6 +121,9 @@ class QueuedBatch:
     """The limit that left no room for a further call."""
 
 
+DELETED = """((l.outcome is null or l.outcome ? 'failure')
+               and not exists (select from rebut_session s where s.id = l.session))"""
+"""Whether a line `l` has not ended, and its session was deleted."""
 SpentBy = Callable[[str, ResultRow | None], Amount]
 """What the debate of a session has spent, and may have spent; its row is there if it ended."""
 NOTHING = Amount()
@@ -125,22 +139,50 @@ class Queue:
         from rebut.record.postgres.connection import DatabaseConnection
 
         self.url = url
-        self._connection = DatabaseConnection(url)
+        self._connection = DatabaseConnection(url, migrations)
 
     def known(self, lines: Sequence[BatchLine]) -> dict[str, ResultRow | None]:
-        """The lines that are in the database already, by their hashes, each with its row if it has ended."""
-        sql = "select hash, outcome::text from rebut_line where hash = any(%s)"
+        """The lines that are in the database already, by their hashes, each with its row if it has ended.
+
+        One that has not ended and whose session was deleted is not: it is opened anew.
+        """
+        sql = f"select l.hash, l.outcome::text from rebut_line l where l.hash = any(%s) and not {DELETED}"
         rows = self._connection.query(sql, [line.hash for line in lines])
         return {hash: ResultRow.from_json(json.loads(row)) if row else None for hash, row in rows}
 
-    def add(self, batch: str, opened: Sequence[tuple[BatchLine, str, str]]) -> None:
-        """Add lines whose sessions were opened (session, workspace), and enqueue them."""
-        self._connection.send(
-            """insert into rebut_line (hash, batch, number, name, session) values (%s, %s, %s, %s::jsonb, %s)
-               on conflict do nothing""",
-            [(line.hash, batch, line.number, json.dumps(line.id), session) for line, session, _ in opened],
-        )
-        self._defer([_job(line, session, workspace) for line, session, workspace in opened])
+    def add(self, batch: str, opened: Sequence[tuple[BatchLine, str, str]]) -> set[str]:
+        """Add lines whose sessions were opened (session, workspace), and enqueue them. Returns their sessions.
+
+        A line that another process has added meanwhile is left out.
+        """
+        sql = f"""insert into rebut_line as l (hash, batch, number, name, session)
+                  select n.hash, %s, n.number, n.name::jsonb, n.session
+                    from unnest(%s::text[], %s::int[], %s::text[], %s::text[]) as n (hash, number, name, session)
+                  on conflict (hash) do update set batch = excluded.batch, session = excluded.session,
+                    outcome = null, ended = null where {DELETED}
+                  returning session"""
+        lines = [line for line, _, _ in opened]
+        with self._alone():
+            found = self._connection.query(
+                sql,
+                batch,
+                [line.hash for line in lines],
+                [line.number for line in lines],
+                [json.dumps(line.id) for line in lines],
+                [session for _, session, _ in opened],
+            )
+            added = {session for (session,) in found}
+            self._defer([_job(*one) for one in opened if one[1] in added])
+        return added
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While no other process enqueues."""
+        self._connection.query("select pg_advisory_lock(%s)", LOCK)
+        try:
+            yield
+        finally:
+            self._connection.query("select pg_advisory_unlock(%s)", LOCK)
 
     # The limits of a whole batch. -------------------------------------------------------------------------------------
 
@@ -149,30 +191,30 @@ class Queue:
 
         `spent` says what a debate has spent that was not counted yet.
         """
-        [(there,)] = self._connection.query("select count(*) from rebut_batch_limit where batch = %s", batch)
+        there = self.limits(batch)
         if limits:
-            self._connection.query(
-                """insert into rebut_batch_limit as b (batch, max_calls, max_tokens, max_usd) values (%s, %s, %s, %s)
-                   on conflict (batch) do update set max_calls = coalesce(excluded.max_calls, b.max_calls),
-                     max_tokens = coalesce(excluded.max_tokens, b.max_tokens),
-                     max_usd = coalesce(excluded.max_usd, b.max_usd)""",
-                batch,
-                *(limits.get(name) for name in LIMITS),
-            )
+            self._set_limits(batch, {**there, **limits})
         # The queue is looked at when the limits are there: a worker that takes a debate from now on keeps to them.
-        running = {hash for (hash,) in self._connection.query(RUNNING)}
+        jobs = {hash: (session, state) for hash, session, state in self._connection.query(JOBS)}
         hashes = [line.hash for line in lines]
-        if limits and not there and (late := running.intersection(hashes)):
-            self._connection.query("delete from rebut_batch_limit where batch = %s", batch)
+        sql = "select hash, session, batch, outcome::text from rebut_line where hash = any(%s)"
+        found = self._connection.query(sql, hashes)
+        running = {hash for hash, (_, state) in jobs.items() if state == "running"}
+        counts = bool(there or limits)
+        if counts and (late := [hash for hash, _, its, _ in found if hash in running and (its != batch or not there)]):
+            self._set_limits(batch, there)
             raise UsageError(
                 f"{counted(len(late), 'debate')} of this batch run without a limit already, so none can hold for all",
                 "Wait until they have ended, or stop the workers, then set it. Nothing was enqueued.",
             )
-        sql = "select hash, session, batch, outcome::text from rebut_line where hash = any(%s)"
+        if counts:
+            # A worker that was stopped may come back, and does not know of the limits: what it has is lost to it.
+            gone = [session for session, state in jobs.values() if state == "left"]
+            fence = "update rebut_session set epoch = epoch + 1 where id = any(%s) and lease_until < clock_timestamp()"
+            self._connection.query(fence, gone)
         amounts = dict[str, Amount]()
-        for hash, session, its, row in self._connection.query(sql, hashes):
+        for hash, session, its, row in found:
             if hash not in running and (its != batch or not there):
-                counts = there or limits
                 amounts[hash] = (
                     spent(session, ResultRow.from_json(json.loads(row)) if row else None) if counts else NOTHING
                 )
@@ -180,6 +222,24 @@ class Queue:
         usd = [amount.usd for amount in amounts.values()]
         attach = "select rebut_attach(%s, %s, %s, %s::bigint[], %s::bigint[], %s::float8[])"
         self._connection.query(attach, batch, hashes, list(amounts), *each, usd)
+
+    def limits(self, batch: str) -> dict[str, float]:
+        """The limits that a batch has."""
+        sql = "select max_calls, max_tokens, max_usd from rebut_batch_limit where batch = %s"
+        rows = self._connection.query(sql, batch)
+        return {name: most for row in rows for name, most in zip(LIMITS, row, strict=True) if most is not None}
+
+    def _set_limits(self, batch: str, limits: Mapping[str, float]) -> None:
+        if not limits:
+            self._connection.query("delete from rebut_batch_limit where batch = %s", batch)
+            return
+        self._connection.query(
+            """insert into rebut_batch_limit as b (batch, max_calls, max_tokens, max_usd) values (%s, %s, %s, %s)
+               on conflict (batch) do update set max_calls = excluded.max_calls, max_tokens = excluded.max_tokens,
+                 max_usd = excluded.max_usd""",
+            batch,
+            *(limits.get(name) for name in LIMITS),
+        )
 
     def is_limited(self, line_hash: str) -> bool:
         """Whether a line's batch has limits."""
@@ -189,11 +249,10 @@ class Queue:
     def batches(self) -> list[QueuedBatch]:
         """The batches of the database, the one that was enqueued first first."""
         rows = self._connection.query(
-            f"""with live as (select args ->> 'line_hash' as hash, status::text from procrastinate_jobs
-                               where task_name = '{TASK}' and status in ('todo', 'doing'))
+            f"""with live as ({JOBS})
                 select l.batch, count(*), count(*) filter (where l.outcome is not null and not l.outcome ? 'failure'),
                        count(*) filter (where l.outcome ? 'failure'), count(*) filter (where l.outcome ? 'limit'),
-                       count(*) filter (where v.status = 'todo'), count(*) filter (where v.status = 'doing'),
+                       count(*) filter (where v.state <> 'running'), count(*) filter (where v.state = 'running'),
                        coalesce(sum((l.outcome ->> 'calls')::bigint), 0)::bigint,
                        case when not coalesce(bool_or(l.outcome -> 'usd' = 'null'), false)
                             then coalesce(sum((l.outcome ->> 'usd')::float8), 0) end,
@@ -209,13 +268,15 @@ class Queue:
     def again(self, lines: Sequence[BatchLine], workspace: str) -> int:
         """Enqueue lines of the database that failed, or that the queue has lost. Returns how many."""
         by_hash = {line.hash: line for line in lines}
-        live = {hash for (hash,) in self._connection.query(LIVE)}
         sql = "select hash, session from rebut_line where hash = any(%s) and (outcome is null or outcome ? 'failure')"
-        found = [(hash, session) for hash, session in self._connection.query(sql, list(by_hash)) if hash not in live]
-        if found:
-            reset = "update rebut_line set outcome = null, ended = null where hash = any(%s) and outcome ? 'failure'"
-            self._connection.query(reset, [hash for hash, _ in found])
-            self._defer([_job(by_hash[hash], session, workspace) for hash, session in found])
+        with self._alone():
+            live = {hash for hash, _, _ in self._connection.query(JOBS)}
+            rows = self._connection.query(sql, list(by_hash))
+            found = [(hash, session) for hash, session in rows if hash not in live]
+            if found:
+                reset = "update rebut_line set outcome = null, ended = null where hash = any(%s) and "
+                self._connection.query(f"{reset} outcome ? 'failure'", [hash for hash, _ in found])
+                self._defer([_job(by_hash[hash], session, workspace) for hash, session in found])
         return len(found)
 
     def _defer(self, jobs: Sequence[Job]) -> None:
@@ -227,9 +288,9 @@ class Queue:
                 app.configure_task(TASK, queue=QUEUE).batch_defer(*(job.to_json() for job in jobs[n : n + 1000]))
 
     def ended(self, job_hash: str, row: ResultRow) -> None:
-        """Store how a line ended."""
-        made = json.dumps(row.to_json())
-        self._connection.query("select rebut_end_line(%s, %s::jsonb)", job_hash, made)
+        """Store how a line ended, if that session is still its debate."""
+        sql = "select rebut_end_line(hash, %s::jsonb) from rebut_line where hash = %s and session = %s"
+        self._connection.query(sql, json.dumps(row.to_json()), job_hash, row.session)
 
     def new_rows(self, hashes: Sequence[str]) -> list[ResultRow]:
         """The rows of these lines that have ended."""

@@ -37,7 +37,15 @@ from rebut.batch.results import ResultRow
 from rebut.batch.shared_budget import DebateBudget
 from rebut.batch.shared_caps import SharedCaps
 from rebut.core import caps, files
-from rebut.core.errors import Interrupted, RebutError, RecordError, RecordLost, SessionBusy
+from rebut.core.errors import (
+    Interrupted,
+    RebutError,
+    RecordAltered,
+    RecordError,
+    RecordLost,
+    SessionBusy,
+    UnknownSession,
+)
 from rebut.domain.limits import flag
 from rebut.domain.outcome import Outcome
 from rebut.record import sessions, stores
@@ -50,6 +58,7 @@ LOOK = 5.0
 LATER = 15.0
 """Seconds after which a debate that could not be taken is tried again."""
 DROPPED = "its calls took longer than the grace of this worker"
+HELD_ANEW = "Enqueue the batch again: the debate is then held anew."
 AWAY = (ConnectorException, psycopg.Error, psycopg_pool.PoolTimeout, OSError)
 Log = Callable[[str, Mapping[str, Any]], None]
 
@@ -232,9 +241,11 @@ class QueueWorker:
             limited = await asyncio.to_thread(self._queue.is_limited, job.line_hash)
             if refused := await why_not(setup, job.session):
                 self._leave(job, refused)
-        except RecordError as error:
-            self._leave(job, error.message)
         except RebutError as error:
+            if isinstance(error, RecordError) and not isinstance(error, RecordAltered):
+                if await self._is_there(job):
+                    self._leave(job, error.message)
+                error = UnknownSession(f"its session {job.session} was deleted", HELD_ANEW)
             await self._store(job, _failed(job, error))
             return
         debate = QueuedDebate(job, self._budgets if limited else None)
@@ -258,6 +269,15 @@ class QueueWorker:
             self._went_back(job, debate)
         else:
             await self._store(job, made)
+
+    async def _is_there(self, job: Job) -> bool:
+        """Whether the session of a debate is in the database, as far as that can be said."""
+        store = stores.of(sessions.home(self._env))
+        assert store is not None
+        try:
+            return await asyncio.to_thread(store.exists, job.session)
+        except RecordError:
+            return True
 
     def _setup(self, workspace: str) -> Setup:
         if workspace not in self._setups:

@@ -457,13 +457,13 @@ def given_limits(values: dict[str, Any]) -> dict[str, float]:
     return given
 
 
-def within(name: str, value: float, called: str = "") -> None:
+def within(name: str, value: float, called: str = "", *, whole_batch: bool = False) -> None:
     """Refuse a limit out of its range; `called` is the flag that it was given with, if that is not its usual one."""
-    from rebut.domain.limits import RANGES, flag, span
+    from rebut.domain.limits import OF_BATCH, RANGES, flag, span
 
-    low, high = RANGES[name]
+    low, high = found = (OF_BATCH if whole_batch else RANGES)[name]
     if not low <= value <= high:
-        raise click.UsageError(f"{called or flag(name)} must be {span(name)}, got {value:,g}")
+        raise click.UsageError(f"{called or flag(name)} must be {span(*found)}, got {value:,g}")
 
 
 def given_scope(named: dict[str, Any]) -> str:

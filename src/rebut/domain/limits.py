@@ -24,6 +24,13 @@ RANGES: dict[str, tuple[float, float]] = {
 }
 """What users may set. A config file's value outside is clamped with a notice, one of the command line is an error."""
 
+OF_BATCH: dict[str, tuple[float, float]] = {
+    "tokens": (1000, 1_000_000_000_000),
+    "usd": (0.01, 10_000_000),
+    "calls": (1, 1_000_000_000),
+}
+"""What users may set for a whole batch, which may have a million debates."""
+
 
 def clamped(source: str, value: float, low: float, high: float, notices: list[str]) -> float:
     """A value of a file within its range. If it was outside, `notices` says so; a NaN becomes the lowest value."""
@@ -86,9 +93,8 @@ class Limits:
         return ""
 
 
-def span(name: str) -> str:
+def span(low: float, high: float) -> str:
     """A limit's range as a person reads it."""
-    low, high = RANGES[name]
     return f"{low:,g} to {high:,.0f}"
 
 

@@ -89,6 +89,7 @@ def is_database(place: str) -> bool:
 
 def database_root(url: str, state: Path) -> Path:
     """The root of the sessions in a database: a folder for their copies of files, on this machine."""
+    check_address(url)
     root = state / "databases" / hashlib.sha256(_without_password(url).encode()).hexdigest()[:12] / "sessions"
     if root not in _databases:
         need_psycopg()
@@ -112,16 +113,38 @@ def install() -> str:
     return f"Run `{with_extra('postgres')}`."
 
 
-def _without_password(url: str) -> str:
-    """An address as it may be shown."""
-    from urllib.parse import urlsplit
+def _parts(url: str) -> tuple[str, str, str]:
+    """Scheme, user with password, and the rest of an address. A password may have any character but `@` in it.
 
-    parts = urlsplit(url)
-    if not parts.password:
-        return url
-    return url.replace(f":{parts.password}@", "@", 1)
+    One that has an `@` or `/`, which libpq does not read, is not taken for a part of the rest either.
+    """
+    scheme, _, rest = url.partition("://")
+    before, slash, after = rest.partition("/")
+    if "@" in before:
+        user, _, host = before.rpartition("@")
+        return scheme, user, host + slash + after
+    path, mark, parameters = after.partition("?")
+    if "@" in path:
+        user, _, host = path.rpartition("@")
+        return scheme, before + slash + user, host + mark + parameters
+    return scheme, "", rest
+
+
+def _without_password(url: str) -> str:
+    scheme, user, rest = _parts(url)
+    return f"{scheme}://{user.partition(':')[0]}@{rest}" if user else url
 
 
 def shown_address(url: str) -> str:
     """An address without its password and its parameters, for messages."""
     return _without_password(url).partition("?")[0]
+
+
+def check_address(url: str) -> None:
+    """Refuse a password that libpq would take for a host or a port, which its messages show."""
+    if odd := sorted({"@", "/"}.intersection(_parts(url)[1])):
+        code = {"@": "%40", "/": "%2F"}[odd[0]]
+        raise UsageError(
+            f"the user or password in the address {shown_address(url)} has the character {odd[0]}",
+            f"Write {code} instead, or leave the password out and set PGPASSWORD.",
+        )

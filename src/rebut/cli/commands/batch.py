@@ -11,9 +11,11 @@ from rebut.cli.commands.batch_results import report_command, status_command
 from rebut.cli.options import PATH, SPEC, Brief, json_flag
 
 if TYPE_CHECKING:
+    from rebut.api import Setup
     from rebut.batch.batch import Batch, Worker
     from rebut.batch.budget import BatchBudget
     from rebut.batch.lines import BadLine, BatchLine
+    from rebut.batch.results import ResultRow
 
 EACH = "--each"
 """What stands for FILE in a message about the lines of a command."""
@@ -104,7 +106,7 @@ def batch_command(
 
     given = {name: value for name, value in limits.items() if value is not None}
     for name, value in given.items():
-        within(name, value)
+        within(name, value, whole_batch=True)
     if on:
         from rebut.batch.queue import Elsewhere, Queue
         from rebut.cli.commands.batch_queue import enqueue, in_queue
@@ -126,10 +128,15 @@ def batch_command(
     if on:
         lines = in_workspace(lines, setup.workspace)  # a database has the lines of many folders
     before = ended(Path(out)) if out else set()  # what they need may be gone by now, and they need nothing
+    held = given
     if on:
-        queue = Queue(on)
-        before |= {*queue.known(lines)}
-    bad += asyncio.run(refused([line for line in lines if line.hash not in before], setup, given))
+        queue, name = Queue(on), str(Path(file).resolve()) if each is None else f"{setup.workspace}: --each {each}"
+        known, held = queue.known(lines), {**queue.limits(name), **given}
+        before |= {*known}
+        if "usd" in held:
+            waiting = [line for line in lines if line.hash in known and not _has_ended(known[line.hash])]
+            _need_prices(file, waiting, setup, held)
+    bad += asyncio.run(refused([line for line in lines if line.hash not in before], setup, held))
     if (bad and not skip_bad) or not lines:
         raise UsageError(*_named(file, bad))
     wrong = {one.number for one in bad}
@@ -137,7 +144,6 @@ def batch_command(
         say(folded(f"  {_named(file, bad)[0]}", sys.stderr), sys.stderr)
     lines = [line for line in lines if line.number not in wrong]
     if on:
-        name = str(Path(file).resolve()) if each is None else f"{setup.workspace}: --each {each}"
         added = enqueue(queue, setup, name, lines, at_once, given)
         if out is None or not as_json:
             say_json(added) if as_json else say(in_queue(added, on, out))
@@ -173,6 +179,22 @@ def batch_command(
     for row in _rows(shown, file):
         say(row)
     return code
+
+
+def _has_ended(row: ResultRow | None) -> bool:
+    return row is not None and not row.failure
+
+
+def _need_prices(file: str, waiting: list[BatchLine], setup: Setup, limits: dict[str, float]) -> None:
+    """Refuse a dollar limit for debates of the queue whose price is not known: they cannot be skipped any more."""
+    import asyncio
+
+    from rebut.batch.lines import refused
+    from rebut.core.errors import UsageError
+
+    if bad := asyncio.run(refused(waiting, setup, limits)):
+        hint = "They are in the queue already, so --skip-bad cannot leave them out. Give --max-tokens, too."
+        raise UsageError(_named(file, bad)[0], hint)
 
 
 def _lines_of(command: str, file: str, company: str | None) -> tuple[list[BatchLine], list[BadLine]]:

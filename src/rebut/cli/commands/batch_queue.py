@@ -21,10 +21,13 @@ AT_ONCE = 20
 
 
 def _address(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    from rebut.record.stores import is_database
+    from rebut.record.stores import check_address, is_database
 
     if value is not None and not is_database(value):
-        raise click.UsageError(f"--on {value}: give the address of a database, postgresql://USER@HOST:5432/NAME", ctx)
+        # The value is not shown: it may have a password in it.
+        raise click.UsageError("--on needs the address of a database: postgresql://USER@HOST:5432/NAME", ctx)
+    if value is not None:
+        check_address(value)
     return value
 
 
@@ -122,6 +125,7 @@ def upgrade_command(on: str, as_json: bool) -> int:
     """
     from rebut.batch import queue
     from rebut.cli.output import say, say_json
+    from rebut.core.text import counted
     from rebut.record.stores import shown_address
 
     queue.need_procrastinate()
@@ -134,7 +138,8 @@ def upgrade_command(on: str, as_json: bool) -> int:
     if as_json:
         say_json({"database": shown_address(on), "changes": [f"{one.part} {one.name}" for one in done]})
     elif done:
-        say(f"  {shown_address(on)}: {len(done)} changes: {', '.join(f'{one.part} {one.name}' for one in done)}")
+        names = ", ".join(f"{one.part} {one.name}" for one in done)
+        say(f"  {shown_address(on)}: {counted(len(done), 'change')}: {names}")
     else:
         say(f"  {shown_address(on)}: the tables are those of this version; nothing was changed")
     return 0
@@ -151,6 +156,7 @@ def enqueue(
     from functools import partial
 
     from rebut.batch.batch import spent_by
+    from rebut.record import sessions
 
     known = queue.known(lines)
     queue.limit(name, limits, lines, partial(spent_by, setup))
@@ -159,8 +165,11 @@ def enqueue(
     for n in range(0, len(new), CHUNK):
         chunk = new[n : n + CHUNK]
         made = asyncio.run(_open_all(chunk, setup, at_once))
-        queue.add(name, [(line, session, str(setup.workspace)) for line, session in zip(chunk, made, strict=True)])
-        opened += len(chunk)
+        pairs = zip(chunk, made, strict=True)
+        added = queue.add(name, [(line, session, str(setup.workspace)) for line, session in pairs])
+        for session in set(made) - added:  # another process enqueued these lines meanwhile
+            sessions.delete(setup.environment.root / session)
+        opened += len(added)
     again = queue.again([line for line in lines if line.hash in known], str(setup.workspace))
     ended = sum(row is not None and not row.failure for row in known.values())
     return {"debates": len(lines), "enqueued": opened, "again": again, "ended": ended}

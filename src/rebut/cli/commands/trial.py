@@ -99,7 +99,7 @@ def _trial(
 
     given = {name: value for name, value in limits.items() if value is not None}
     for name, value in given.items():
-        within(name, value)
+        within(name, value, whole_batch=True)
     wanted = chosen(arms, run_checks=run_checks)
     if repo and not run_checks:
         raise click.UsageError("--repo needs --run-checks: the tests of the repository show which defects are real")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 
 from rebut.core.errors import RebutError, RecordError, UsageError
+from rebut.record.postgres.migrations import Migration, check_tables, known
 from rebut.record.stores import shown_address
 
 TIMEOUT = 5
@@ -37,10 +39,16 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
 def reached(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     """A connection for one command. Errors are those of a user who gave the address."""
     try:
-        with connect(url) as connection:
+        opened = connect(url)
+    except psycopg.ProgrammingError as error:
+        raise not_an_address(url, error) from error
+    except psycopg.Error as error:
+        raise UsageError(f"the database {shown_address(url)} cannot be reached: {said(error)}", REACH) from error
+    try:
+        with opened as connection:
             yield connection
     except psycopg.ProgrammingError as error:
-        raise UsageError(f"the database {shown_address(url)} refused a statement: {said(error)}", WRITE) from error
+        raise UsageError(f"the database {shown_address(url)} refused a statement: {said(error)}", NOTHING) from error
     except psycopg.Error as error:
         raise UsageError(f"the database {shown_address(url)} cannot be reached: {said(error)}", REACH) from error
 
@@ -48,8 +56,8 @@ def reached(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
 class DatabaseConnection:
     """One connection, for any thread, one statement at a time."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, tables: Callable[[], list[Migration]] = known) -> None:
+        self.url, self._tables = url, tables
         self._held: psycopg.Connection[tuple[Any, ...]] | None = None
         self._process = 0
         self._lock = threading.Lock()
@@ -89,14 +97,10 @@ class DatabaseConnection:
             try:
                 self._held = connect(self.url)
             except psycopg.ProgrammingError as error:  # the address cannot be read
-                raise UsageError(
-                    f"{shown_address(self.url)} is not an address of a database: {said(error)}", WRITE
-                ) from error
+                raise not_an_address(self.url, error) from error
             self._process = os.getpid()
             if not self._reached:
-                from rebut.record.postgres.migrations import check_tables
-
-                check_tables(self._held, self.url)
+                check_tables(self._held, self.url, self._tables())
             self._reached = True
         return self._held
 
@@ -163,7 +167,14 @@ async def close_async(connection: psycopg.AsyncConnection[tuple[Any, ...]] | Non
 
 
 REACH = "Check that it runs and that the address is right. No model was called."
+NOTHING = "Nothing was changed."
 WRITE = "Write postgresql://USER@HOST:5432/NAME."
+
+
+def not_an_address(url: str, error: psycopg.Error) -> UsageError:
+    """The part that the error quotes is left out: it may be the password."""
+    why = re.sub(r'"[^"]*"', "…", said(error))
+    return UsageError(f"{shown_address(url)} is not an address of a database: {why}", WRITE)
 
 
 def said(error: psycopg.Error) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -16,6 +17,8 @@ from rebut.record.stores import shown_address
 LOCK = 0x7265627574
 """The number of the advisory lock under which tables are changed."""
 OURS = "rebut"
+WHOLE = "schema"
+"""The name under which the tables of the queue are made at once in a new database."""
 TABLE = """
 create table if not exists rebut_migration (
   part text not null, name text not null, at timestamptz not null default now(), by text not null,
@@ -50,21 +53,21 @@ def done(connection: psycopg.Connection[tuple[Any, ...]]) -> set[tuple[str, str]
     return {(part, name) for part, name in connection.execute("select part, name from rebut_migration").fetchall()}
 
 
-def check_tables(connection: psycopg.Connection[tuple[Any, ...]], url: str) -> None:
-    """Refuse a database whose tables are not those of this version."""
-    there, needed = {name for part, name in done(connection) if part == OURS}, {one.name for one in known()}
+def check_tables(connection: psycopg.Connection[tuple[Any, ...]], url: str, wanted: list[Migration]) -> None:
+    """Refuse a database whose tables are not those that `wanted` makes."""
+    there, needed = done(connection), {(one.part, one.name) for one in wanted}
     upgrade = f"rebut batch upgrade --on {shown_address(url)}"
-    if not there:
+    if not any(part == OURS for part, _ in there):
         raise UsageError(f"the database {shown_address(url)} has no tables of rebut yet", f"Run `{upgrade}` once.")
-    if needed - there:
-        raise UsageError(
-            f"the tables in {shown_address(url)} are older than this rebut ({__version__}) needs", f"Run `{upgrade}`."
-        )
-    if there - needed:
-        raise UsageError(
-            f"the tables in {shown_address(url)} were made by a later rebut than this one ({__version__})",
-            "Update rebut here.",
-        )
+    for part in sorted({part for part, _ in needed}, reverse=True):
+        mine = f"this rebut ({__version__})" if part == OURS else f"the {part} of this machine ({version(part)})"
+        if any(one for one in needed - there if one[0] == part):
+            raise UsageError(f"the tables in {shown_address(url)} are older than {mine} needs", f"Run `{upgrade}`.")
+        if any(one for one in there - needed if one[0] == part and one[1] != WHOLE):
+            raise UsageError(
+                f"the tables in {shown_address(url)} were made by a later {part} than {mine}",
+                f"Update {part} here.",
+            )
 
 
 def upgrade(connection: psycopg.Connection[tuple[Any, ...]], wanted: list[Migration]) -> list[Migration]:

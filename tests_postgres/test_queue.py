@@ -125,7 +125,7 @@ def test_a_line_that_another_process_has_added_is_not_enqueued(database: str, sq
     queue._connection.close()
 
 
-def test_a_debate_whose_session_was_deleted_fails_and_is_held_anew(
+def test_a_debate_whose_session_was_deleted_fails_and_starts_over(
     mine: Provider, database: str, sql: Sql, tmp_path: Path
 ) -> None:
     words = ("batch", str(batch(tmp_path, 2)), "--on", database)

@@ -144,7 +144,7 @@ class Queue:
     def known(self, lines: Sequence[BatchLine]) -> dict[str, ResultRow | None]:
         """The lines that are in the database already, by their hashes, each with its row if it has ended.
 
-        One that has not ended and whose session was deleted is not: it is opened anew.
+        One that has not ended and whose session was deleted is not: its debate starts over.
         """
         sql = f"select l.hash, l.outcome::text from rebut_line l where l.hash = any(%s) and not {DELETED}"
         rows = self._connection.query(sql, [line.hash for line in lines])

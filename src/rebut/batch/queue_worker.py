@@ -58,7 +58,7 @@ LOOK = 5.0
 LATER = 15.0
 """Seconds after which a debate that could not be taken is tried again."""
 DROPPED = "its calls took longer than the grace of this worker"
-HELD_ANEW = "Enqueue the batch again: the debate is then held anew."
+STARTS_OVER = "Enqueue the batch again: the debate then starts over."
 AWAY = (ConnectorException, psycopg.Error, psycopg_pool.PoolTimeout, OSError)
 Log = Callable[[str, Mapping[str, Any]], None]
 
@@ -245,7 +245,7 @@ class QueueWorker:
             if isinstance(error, RecordError) and not isinstance(error, RecordAltered):
                 if await self._is_there(job):
                     self._leave(job, error.message)
-                error = UnknownSession(f"its session {job.session} was deleted", HELD_ANEW)
+                error = UnknownSession(f"its session {job.session} was deleted", STARTS_OVER)
             await self._store(job, _failed(job, error))
             return
         debate = QueuedDebate(job, self._budgets if limited else None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +20,7 @@ import panels
 import pytest
 import revisions
 from console import REBUT, piped
-from repositories import commit, new
+from repositories import commit, git, new
 
 import rebut
 from rebut.core.errors import UsageError
@@ -120,6 +122,37 @@ def test_what_a_check_shows_is_not_ruled_invalid_without_a_word_on_the_check(rep
     assert ruled.review is not None and "On its check: It calls total" in ruled.review.findings[0].reason
 
 
+def added(**ruling: Any) -> dict[str, Any]:
+    """The judge adds a finding that a check shows, and the critic rules on it."""
+    small = crosses.raised("A plain name.", "shop/cart.py:2", severity="P3", evidence=[], check=None)
+    own = raised(text="The sum is wrong.")
+    weighed = {"id": "F2", "ruling": "invalid", "severity": "P1", "reason": "I do not think so."} | ruling
+    return {
+        "r1/critique@critic": crosses.critique(small),
+        "r1/judgement@judge": crosses.judgement("E", {"F1": "valid P3"}, missed=[own]),
+        "r1/additions@critic": {"findings": [weighed]},
+    }
+
+
+def test_nor_by_the_critic_where_the_judge_added_it(repo: Path) -> None:
+    outcome = review(repo, added())
+    assert "the critic calls F2 invalid" in next(d.said for d in outcome.doubts if d.kind == "check ignored")
+    assert not outcome.conclusive and len(record_of(outcome).calls["r1/additions@critic"].attempts) == 2
+    assert "say under `check_fault`" in " ".join(prompts(outcome)["r1/additions@critic"].split())
+    told = review(repo, added(check_fault="It calls total with integers."))
+    assert "check ignored" not in [d.kind for d in told.doubts]
+    assert told.review is not None and "On its check: It calls" in told.review.findings[1].reason
+
+
+def test_a_judge_that_rules_otherwise_in_a_later_round_ignores_no_check(repo: Path) -> None:
+    answers = said("D", "invalid P1") | {
+        "r2/critique@critic": crosses.critique(raised(same_as="F1")),
+        "r2/judgement@judge": crosses.judgement("E", {"F1": "valid P1"}),
+    }
+    outcome = review(repo, answers, rounds=2)
+    assert "check ignored" not in [d.kind for d in outcome.doubts]
+
+
 def test_a_check_that_is_refuted_lowers_nothing_by_itself(repo: Path) -> None:
     clumsy = crosses.critique(raised(check=check("def test_it():\n    assert True\n")))
     outcome = review(repo, said() | {"r1/critique@critic": clumsy})
@@ -147,6 +180,91 @@ def test_after_a_fix_the_check_runs_again_and_decides_whether_it_is_fixed(
         complaints = record_of(outcome).calls["r2/critique@critic"].answered.complaints
         assert any("its check still fails on this version" in one for one in complaints)
         assert not finding.is_fixed
+
+
+def test_a_finding_whose_check_cannot_run_any_more_is_not_fixed_by_a_word(repo: Path) -> None:
+    renamed = PATCH.format(over="prices").replace(" def total(prices):", "-def total(prices):\n+def total_of(prices):")
+    answers = said("C") | {
+        "r1/version.code@judge": crosses.patch(renamed),
+        "r2/critique@critic": crosses.critique(earlier=[crosses.looked("F1", "fixed")], agrees=True),
+    }
+    outcome = review(repo, answers, rounds=2)
+    assert outcome.review is not None
+    finding = outcome.review.findings[0]
+    assert (finding.rerun, finding.is_fixed) == ("cannot run", False)
+    complaints = record_of(outcome).calls["r2/critique@critic"].answered.complaints
+    assert any("F1 cannot be fixed: its check cannot run on this version" in one for one in complaints)
+
+
+# the next review of the same branch
+
+
+def branch(repo: Path) -> Path:
+    """A branch whose commit leaves out a price."""
+    git(repo, "checkout", "-q", "-b", "feature")
+    commit(repo)
+    return repo
+
+
+def on_branch(repo: Path, answers: dict[str, Any], *words: str) -> Any:
+    return piped("review", *seats(repo, answers), "--run-checks", "--base", "main", *words, cwd=repo)
+
+
+AGREES = {"r1/critique@critic": crosses.critique(earlier=[crosses.looked("F1", "fixed")], agrees=True)}
+
+
+@pytest.mark.parametrize(
+    ("text", "side", "exit_code"),
+    [(CART, "passes", 0), (WRONG.replace("[1:]", "[1:None]"), "fails", 1), ("total = 6\n", "fails", 1)],
+)
+def test_a_finding_of_an_earlier_review_is_fixed_only_if_its_check_passes_now(
+    repo: Path, text: str, side: str, exit_code: int
+) -> None:
+    branch(repo)
+    assert on_branch(repo, said("B"), "--fail-on", "P1").returncode == 1
+    (repo / "shop/cart.py").write_text(text + "\n\ndef more():\n    return 1\n")
+    commit(repo)
+    done = on_branch(repo, AGREES, "--fail-on", "P1:shown")
+    assert "asking only about what changed since" in done.stderr
+    assert done.returncode == exit_code, done.stdout + done.stderr
+    shown = json.loads(piped("show", "last", "--json", cwd=repo).stdout)["outcome"]["data"]["contract"]["findings"][0]
+    assert (shown["check"]["mark"], shown["rerun"], bool(shown["fixed_by"])) == ("shown", side, side == "passes")
+
+
+def test_a_finding_that_is_kept_is_still_shown_in_the_next_review(repo: Path) -> None:
+    (repo / "shop/tax.py").write_text("RATE = 19\n")
+    branch(repo)
+    assert on_branch(repo, said("B"), "--fail-on", "P1").returncode == 1
+    (repo / "shop/tax.py").write_text("RATE = 20\n")
+    commit(repo)
+    kept = on_branch(repo, {"r1/critique@critic": crosses.critique()}, "--fail-on", "P1:shown")
+    assert kept.returncode == 1, kept.stdout + kept.stderr
+    assert "check shown, fails on the final version" in " ".join(kept.stdout.split())
+
+
+def test_a_check_that_cannot_run_on_the_new_commits_shows_nothing_about_them(repo: Path) -> None:
+    branch(repo)
+    on_branch(repo, said("B"), "--fail-on", "P1")
+    (repo / "shop/cart.py").write_text(CART.replace("total", "total_of"))
+    commit(repo)
+    done = on_branch(repo, AGREES, "--fail-on", "P1:shown")
+    assert done.returncode == 3, done.stdout + done.stderr
+    said_of_it = " ".join(done.stdout.split())
+    assert (
+        "F1: its check is broken: shown in the earlier review; on the change as it is now it cannot run" in said_of_it
+    )
+
+
+def test_a_review_without_checks_does_not_build_on_one_with_them(repo: Path) -> None:
+    branch(repo)
+    on_branch(repo, said("B"), "--fail-on", "P1")
+    (repo / "shop/cart.py").write_text(CART)
+    commit(repo)
+    (repo / "shop/cart.py").write_text(WRONG)
+    commit(repo)
+    words = seats(repo, {"r1/critique@critic": crosses.critique()})
+    done = piped("review", *words, "--base", "main", cwd=repo)
+    assert "review base:main" in done.stderr and "was reviewed at" not in done.stderr
 
 
 @pytest.mark.parametrize("shows", ["passes on the new version", "prints this"])
@@ -512,6 +630,83 @@ def test_checks_run_again_become_test_files_and_are_in_every_export(repo: Path, 
     assert "it fails on the new version and passes on the old one" in html
     shown = piped("show", id, "--all", cwd=repo)
     assert shown.returncode == 0 and "check shown, passes on the final version" in " ".join(shown.stdout.split())
+
+
+NODE = "export const total = (prices) => prices.reduce((a, b) => a + b, 0)\n"
+NODE_CODE = (
+    "import test from 'node:test'\nimport assert from 'node:assert'\nimport { total } from '/w/lib/cart.mjs'\n"
+    "test('total', () => assert.equal(total([1, 2]), 3))\n"
+)
+GO_CODE = (
+    'package rebut_check\n\nimport (\n\t"testing"\n\n\t"example.org/shop/cart"\n)\n\n'
+    'func TestTwo(t *testing.T) {\n\tif cart.Two() != 2 {\n\t\tt.Fatal("not two")\n\t}\n}\n'
+)
+SCRIPT = "from shop.cart import total\nassert total([1, 2]) == 3, '''not all'''\n"
+READS = (
+    "from pathlib import Path\n\nfrom shop.cart import total\n\n\ndef test_file():\n"
+    "    assert total([int(row) for row in Path('/w/data/prices').read_text().split()]) == 3\n"
+)
+
+
+def test_exported_tests_run_in_the_repository_and_pass_once_it_is_fixed(repo: Path) -> None:
+    good = {"lib/cart.mjs": NODE, "go.mod": "module example.org/shop\n\ngo 1.19\n", "data/prices": "1\n2\n"}
+    good |= {"cart/cart.go": "package cart\n\nfunc Two() int { return 2 }\n", "shop/cart.py": CART}
+    bad = {"lib/cart.mjs": NODE.replace("prices.r", "prices.slice(1).r"), "shop/cart.py": WRONG}
+    bad |= {"cart/cart.go": good["cart/cart.go"].replace("2", "3")}
+    write(repo, good)
+    commit(repo)
+    write(repo, bad)
+    shell = "cd /w\npython3 -c 'from shop.cart import total; assert total([1, 2]) == 3'\n"
+    codes = {"pytest": READS, "python": SCRIPT, "shell": shell, "node": NODE_CODE, "go": GO_CODE}
+    codes = {runner: code for runner, code in codes.items() if runner not in ("node", "go") or shutil.which(runner)}
+    found = {
+        runner: raised(text=f"Wrong in {runner}.", check=check(code, runner=runner)) for runner, code in codes.items()
+    }
+    found |= {"go again": raised(text="Go again.", check=check(GO_CODE, runner="go"))} if "go" in codes else {}
+    found |= {"prints": raised(text="It prints two.", check=RIGHT | {"prints": "2"})}
+    ruled = crosses.judgement("E", {f"F{n}": "valid P1" for n in range(1, len(found) + 1)})
+    answers = {"r1/critique@critic": crosses.critique(*found.values()), "r1/judgement@judge": ruled}
+    outcome = review(repo, answers)
+    assert [p.check.mark for p in outcome.ledger.points] == ["shown"] * len(found)
+    assert piped("export", outcome.session, "--format", "tests", "-o", "tests/shown", cwd=repo).returncode == 0
+    by_runner = dict(zip(found, sorted((repo / "tests/shown").rglob("*.*"), key=_number), strict=True))
+    tests = [sys.executable, "-m", "pytest", "-q"]
+    assert passes(repo, *tests, str(by_runner["prints"])), "it shows the problem as it is"
+    runs = {"node": ["node", "--test"], "pytest": tests, "python": tests, "shell": ["sh"]}
+    commands = {name: [*runs[name], str(by_runner[name])] for name in codes if name != "go"}
+    commands |= {"go": ["go", "test", "./tests/..."]} if "go" in codes else {}
+    assert not [name for name, words in commands.items() if passes(repo, *words)], "each fails on the change"
+    write(repo, good)
+    assert not [name for name, words in commands.items() if not passes(repo, *words)], "each passes without it"
+    assert not passes(repo, *tests, str(by_runner["prints"]))
+
+
+def _number(file: Path) -> int:
+    found = re.search(r"\bf(\d+)_", file.relative_to(file.parents[3]).as_posix().replace("_f", " f"))
+    assert found
+    return int(found[1])
+
+
+def write(repo: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(text)
+
+
+def passes(repo: Path, *words: str) -> bool:
+    env = {**os.environ, "GOFLAGS": "-mod=mod", "GOCACHE": str(repo.parent / "go")}
+    return subprocess.run(words, cwd=repo, env=env, capture_output=True).returncode == 0
+
+
+def test_programs_and_readers_see_each_check_in_the_result(repo: Path) -> None:
+    done = piped("review", *seats(repo, said("B")), "--run-checks", "--json", cwd=repo)
+    made = json.loads(done.stdout)
+    assert made["review"]["findings"][0]["check"] == made["ledger"]["points"][0]["check"] == "shown"
+    assert made["ledger"]["checks"] == {"shown": 1}
+    screen = piped("show", made["session"], "--all", cwd=repo).stdout
+    below = screen[screen.index("POINTS AND CLAIMS") :]
+    assert "     | def test_every_price_counts():\n     |     assert total([1, 2, 3]) == 6\n" in below
+    assert "check: pytest, fails only on the new version" in " ".join(below.split()), "the answer names it only"
 
 
 def test_run_again_here_a_check_that_prints_something_passes_only_if_it_prints_that(repo: Path) -> None:

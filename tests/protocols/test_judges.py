@@ -156,6 +156,31 @@ def test_three_judges_decide_by_majority_and_the_dissent_is_in_every_output(work
     assert again.verdict == verdict and again.votes == outcome.votes
 
 
+@pytest.mark.parametrize(("side", "doubted"), [("challenger", True), ("proposer", False)])
+def test_what_any_of_several_judges_says_about_the_record_is_checked(side: str, doubted: bool, workspace: Path) -> None:
+    def misreads(request: Request) -> str:
+        return json.dumps(of_duel(side) | {"reasoning": f"D1 was conceded, so the {side} is right."})
+
+    plain = choosing(lambda request: "challenger", "plain")
+    wrong = Voice(misreads, "wrong")
+    outcome = duel(plain, wrong, choosing(lambda request: "challenger", "third"))
+    assert outcome.verdict and outcome.verdict.winner == "challenger"
+    said_of_it = "the reasons say that D1 was conceded"
+    assert len(wrong.asked) == 2, "it is sent back once"
+    assert ("A JUDGE MISREADS THE RECORD" in outcome.heading) == doubted
+    marked = [doubt.said for doubt in outcome.doubts if doubt.kind == "misread record"] if doubted else outcome.notes
+    assert any("judge.2" in one and said_of_it in one for one in marked), (outcome.doubts, outcome.notes)
+
+
+def test_what_a_judge_says_in_the_other_order_is_checked_too(workspace: Path) -> None:
+    def misreads(request: Request) -> str:
+        reasons = "D1 was conceded." if "other-order" in request.key else "By D1, the challenger is right."
+        return json.dumps(of_duel("challenger") | {"reasoning": reasons})
+
+    outcome = duel(Voice(misreads, "judge"), both_orders=True)
+    assert [doubt.kind for doubt in outcome.doubts if "conceded" in doubt.said] == ["misread record"]
+
+
 def test_two_judges_that_differ_decide_nothing(workspace: Path) -> None:
     outcome = ask(choosing(lambda request: "answer 1", "a"), choosing(lambda request: "answer 2", "b"))
     assert outcome.heading == "NO VERDICT, NO MAJORITY OF THE JUDGES" and outcome.exit_code == 3

@@ -16,6 +16,7 @@ from rebut.core.frozen import frozen
 from rebut.core.redaction import Redactor
 from rebut.core.text import clean, counted, cut
 from rebut.core.types import Changed
+from rebut.domain.checks import CHECKS
 from rebut.domain.earlier_review import CarriedFinding, EarlierReview
 from rebut.domain.fixes import lines_of
 from rebut.domain.review_result import ReviewFinding
@@ -53,7 +54,7 @@ async def earlier_review(plan: Plan, environment: Environment, dismissals: Seque
         old = target_of(record)
         if old is None or (old.scope, old.base) != (target.scope, target.base) or not is_whole(record):
             continue
-        if not old.new or old.new == target.new:
+        if not old.new or old.new == target.new or (CHECKS in record.facts) != plan.run_checks:
             continue
         return await _since(Review.of(record), plan, environment, dismissals)
     return None
@@ -114,6 +115,7 @@ def _carried(finding: ReviewFinding, session: str, now: Mapping[str, Changed], d
         fix="" if place.touched else finding.fix,
         shown=place.shown,
         dismissed="" if place.touched else dismissed,
+        check=finding.check,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -97,6 +98,7 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
                     "severity": p.severity,
                     "status": ledger.final_status(p.id),
                     **({"contested": True} if ledger.contested(p) else {}),
+                    **({"check": p.check.mark} if p.check else {}),
                     "text": text("points", p.text, ITEM),
                     **({"said": [_wording(one, text) for one in distinct(p.said)]} if p.said else {}),
                 }
@@ -104,6 +106,7 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
                 for p in sorted(ledger.points, key=lambda p: (p not in ledger.open, p.severity or "~"))
             ],
             "citations": dict(ledger.marks()),
+            **({"checks": dict(Counter(check.mark for _, check in ledger.checks))} if ledger.checks else {}),
             "slips": [f"{s.point} {s.kind} by {s.by} in round {s.round}" for s in ledger.slips],
             **({"joined": [_joined(one) for one in ledger.joined]} if ledger.joined else {}),
         },
@@ -191,6 +194,8 @@ def _review(made: ReviewResult) -> dict[str, Any]:
             "judge": cut(f.ruling, ITEM),
             "text": cut(f.text, ITEM),
         }
+        | ({"check": f.check.mark} if f.check else {})
+        | ({"check_on_final_version": f.rerun} if f.rerun else {})
         | ({"dismissed": cut(f.dismissed, ITEM)} if f.dismissed else {})
         for f in made.findings
     ]

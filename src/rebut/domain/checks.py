@@ -44,6 +44,11 @@ class CodeCheck:
         return f"prints {self.prints!r}" if self.shows == "prints this" else self.shows
 
     @property
+    def shows_by_failing(self) -> bool:
+        """Whether it showed something by failing. That it passes later then means that the problem is gone."""
+        return self.mark == "shown" and self.shows.startswith("fails")
+
+    @property
     def verdict(self) -> str:
         """Its mark and the reason, as prompts and reports show them."""
         return f"{self.mark or 'not run'}{f': {self.note}' if self.note else ''}"

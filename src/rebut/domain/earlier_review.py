@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.types import Changed
+from rebut.domain.checks import CodeCheck
 from rebut.domain.ledger import Entry, Evidence, Move, MoveKind, Point, Severity
 from rebut.domain.review_result import RULINGS
 
@@ -41,12 +43,20 @@ class CarriedFinding:
     """Which commit changed what it cites, for the case that it is fixed."""
     dismissed: str = ""
     """Why it was dismissed. The lines that it cites are unchanged, so the dismissal is still valid."""
+    check: CodeCheck | None = None
+    """Its check, with the mark that it had there."""
 
     def point(self) -> Point:
-        """For the ledger of the new review: raised before its first round."""
+        """For the ledger of the new review: raised before its first round.
+
+        A check that showed it by failing keeps its mark, and is run again. Every other check gets a new mark.
+        """
         evidence = (Evidence(self.place, self.quote),) if self.place else ()
-        severity = SEVERITIES.get(self.severity, "P3")
-        return Point(self.text, "critic", 0, severity, self.category, evidence, action=self.action, fix=self.fix)
+        severity, check = SEVERITIES.get(self.severity, "P3"), self.check
+        if check is not None and not check.shows_by_failing:
+            check = replace(check, mark="", note="", command="", output="")
+        made = Point(self.text, "critic", 0, severity, self.category, evidence, action=self.action, fix=self.fix)
+        return replace(made, check=check)
 
     def moves(self, id: str) -> list[Entry]:
         """The judge's ruling, on the finding that has this id in the new review."""
@@ -74,5 +84,10 @@ class EarlierReview:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> EarlierReview:
         changes = tuple(remade(Changed, row, added=tuple(map(tuple, row["added"]))) for row in data.get("changes", ()))
-        findings = tuple(remade(CarriedFinding, row) for row in data.get("findings", ()))
+        findings = tuple(_finding(row) for row in data.get("findings", ()))
         return remade(cls, data, changes=changes, findings=findings)
+
+
+def _finding(row: Mapping[str, Any]) -> CarriedFinding:
+    check = row.get("check")
+    return remade(CarriedFinding, row, check=remade(CodeCheck, check) if check else None)

@@ -58,7 +58,7 @@ def evidence(cited: Sequence[Evidence], none: str = "") -> str:
 
 
 def claim_line(claim: Claim) -> str:
-    return f"{claim.id}: {squeeze(claim.text)}{evidence(claim.evidence, CITES_NOTHING)}{_check(claim)}"
+    return f"{claim.id}: {squeeze(claim.text)}{evidence(claim.evidence, CITES_NOTHING)}{below(claim.check)}"
 
 
 def point_line(point: Point, words: Vocabulary = PLAIN) -> str:
@@ -113,7 +113,9 @@ def points(
         for m in said if answers == "all" else {m.by: m for m in said}.values():
             rows.append(f"   {name(m.by)}, round {m.round}, {words.move(m)}: {_reason(m, words)}")
         for again in (one for one in ledger.reruns if one.point == p.id):
-            rows.append(f"   the check on version {again.version}: {again.side or 'not run'}{_because(again.note)}")
+            # The first version is run again only for a finding of an earlier review.
+            on = f"version {again.version}" if again.version > 1 else "the change as it is now"
+            rows.append(f"   the check on {on}: {again.side or 'not run'}{_because(again.note)}")
         for slip in dict.fromkeys(s for s in ledger.slips if s.point == p.id):
             rows.append(f"   note: {name(slip.by)} {SLIPS[slip.kind]} in round {slip.round}")
         for same in (one for one in ledger.joined if ledger.issue_of(one.point) == p.id):
@@ -184,12 +186,12 @@ def _issue(issue: Point, tags: str, words: Vocabulary, name: Callable[[str], str
 
 
 def _wording(point: Point) -> str:
-    return f"{squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{_remedy(point)}{_check(point)}"
+    return f"{squeeze(point.text)}{evidence(point.evidence, CITES_NOTHING)}{_remedy(point)}{below(point.check)}"
 
 
-def _check(said: Claim | Point | Move) -> str:
+def below(check: checks.CodeCheck | None) -> str:
     """The check of a statement, on lines of its own below it."""
-    return "\n" + "\n".join(checks.check_rows(said.check)) if said.check else ""
+    return "\n" + "\n".join(checks.check_rows(check)) if check else ""
 
 
 def _remedy(objection: Point | Move) -> str:
@@ -200,7 +202,7 @@ def _remedy(objection: Point | Move) -> str:
 
 def _reason(move: Move, words: Vocabulary) -> str:
     none = CITES_NOTHING if move.kind in words.needs_evidence else ""
-    return f"{squeeze(move.reason)}{evidence(move.evidence, none)}{_remedy(move)}{_check(move)}"
+    return f"{squeeze(move.reason)}{evidence(move.evidence, none)}{_remedy(move)}{below(move.check)}"
 
 
 def _because(note: str) -> str:
@@ -341,6 +343,8 @@ def _item(one: Any, known: Known) -> str:
     for name, item in fields.items():
         if _are_citations(item):
             cited += known.evidence(item)
+        elif name == "check" and isinstance(item, dict) and "code" in item:
+            more.append(f"check: {item.get('runner')}, {_claim(item)}")  # its code is shown with its mark
         elif isinstance(item, str) and name in TAGS:
             tags.append((list(TAGS).index(name), f"{TAGS[name]} {item}".strip()))
         else:
@@ -349,6 +353,10 @@ def _item(one: Any, known: Known) -> str:
     head = " ".join(part for part in (id, f"({named})" if named else "") if part)
     body = ". ".join([*(part.rstrip(".") for part in (said, *more)[:-1] if part), (said, *more)[-1]])
     return ": ".join(part for part in (head, body) if part) + cited
+
+
+def _claim(check: Mapping[str, Any]) -> str:
+    return checks.CodeCheck("", "", check.get("shows", ""), str(check.get("prints", ""))).claim
 
 
 def _nested(item: Any, known: Known) -> str:

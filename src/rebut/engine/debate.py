@@ -436,8 +436,7 @@ class Debate:
         Only one that showed it by failing: a check that passes, or prints something, says nothing about a fix.
         """
         runtime = self._runtime
-        showed = [(p.id, p.check) for p in self.ledger.points if p.check and p.check.mark == "shown"]
-        points = {id: check for id, check in showed if check.shows.startswith("fails")}
+        points = {p.id: p.check for p in self.ledger.points if p.check and p.check.shows_by_failing}
         if not points:
             return
 
@@ -640,7 +639,7 @@ async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
 
 async def _run_check(runtime: Runtime, entry: Entry) -> Entry:
     """The entry with its check run and marked. Where checks are off, what a participant writes into one is dropped."""
-    if isinstance(entry, Unspoken) or entry.check is None:
+    if isinstance(entry, Unspoken) or entry.check is None or entry.check.mark:  # of an earlier review: on record there
         return entry
     if not runtime.runners:
         return replace(entry, check=None)

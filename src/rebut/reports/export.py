@@ -1,4 +1,4 @@
-"""A session as files, from its record alone: Markdown, JSON, and the checks that were shown as tests."""
+"""A session as a file, from its record alone: Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ import re
 from collections.abc import Sequence
 
 from rebut.core.json_value import Json
-from rebut.core.text import cut, inline, slug, squeeze, tame
+from rebut.core.text import cut, inline, tame
 from rebut.domain import render
 from rebut.domain.checks import CodeCheck
-from rebut.domain.ledger import Ledger, ledger_to_json
+from rebut.domain.ledger import ledger_to_json
 from rebut.domain.session_status import counted_ledger, headline_of, ledger_of, outcome_of, status
 from rebut.domain.user_notes import heard, unheard
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record, seat_of
 from rebut.reports.terminal import spent, worth_markdown
-
-NAMES = {"pytest": ("test_{}.py", "#"), "python": ("check_{}.py", "#"), "shell": ("check_{}.sh", "#")}
-NAMES |= {"node": ("{}.test.mjs", "//"), "go": ("{}_test.go", "//")}
-"""Runner → the name of a file with such a check, and how a comment begins in it."""
 
 
 def markdown(record: Record) -> str:
@@ -113,27 +109,3 @@ def as_json(record: Record) -> dict[str, Json]:
         "ledger": ledger_to_json(counted_ledger(record)),
         "events": events,
     }
-
-
-def check_files(ledger: Ledger, session: str) -> dict[str, str]:
-    """Name of the file → its text, for every check that was shown."""
-    texts = {c.id: c.text for c in ledger.claims} | {p.id: p.text for p in ledger.points}
-    out: dict[str, str] = {}
-    for id, check in ledger.checks:
-        if check.mark != "shown":
-            continue
-        pattern, _ = NAMES.get(check.runner, ("check_{}.txt", "#"))
-        stem = f"{id.lower()}_{slug(texts.get(id, ''))[:40].strip('-')}".replace("-", "_").strip("_")
-        name, n = pattern.format(stem), 2
-        while name in out:
-            name, n = pattern.format(f"{stem}_{n}"), n + 1
-        out[name] = _check_text(id, check, texts.get(id, ""), session)
-    return out
-
-
-def _check_text(id: str, check: CodeCheck, said: str, session: str) -> str:
-    sign = NAMES.get(check.runner, ("", "#"))[1]
-    head = [f"{id}: {squeeze(said)}", f"It {check.claim}. Shown in session {session} of rebut."]
-    head += ["In the repository it is to pass once the problem is fixed."] if check.shows.startswith("fails") else []
-    rows = [f"{sign} {line}" for line in head]
-    return "\n".join([*rows, "", check.code.strip("\n"), ""])

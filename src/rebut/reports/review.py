@@ -168,7 +168,7 @@ def block(f: ReviewFinding, target: Target, width: int) -> list[str]:
     head = f"  {f.place or 'no place'}  {f.severity}  {f.category}".rstrip()
     status = ", ".join(_status(f))
     space = min(width, 100) - len(head) - len(status) - 2
-    rows = [f"{head}{' ' * space}{status}"] if space >= 2 else [head, f"    {status}"]
+    rows = [f"{head}{' ' * space}{status}"] if space >= 2 else [head, *hanging(f"    {status}", width, 4)]
     rows += hanging(f"    {squeeze(f.text)}", width, 4)
     rows += _frame(f, target, width)
     rows += _check(f, width)

@@ -113,8 +113,14 @@ def point_rows(ledger: Ledger, width: int) -> list[str]:
     rows = render.points(ledger, status=ledger.shown_status, answers="all")
     for c in ledger.claims:
         cited = render.evidence(c.evidence, render.CITES_NOTHING)
-        rows.append(f"{c.id} ({c.by}, round {c.round}): {squeeze(c.text)}{cited}")
-    out = [line for row in rows for line in hanging(f"  {row}", width, 8 if row.startswith(" ") else 5)]
+        rows.append(f"{c.id} ({c.by}, round {c.round}): {squeeze(c.text)}{cited}{render.below(c.check)}")
+    out: list[str] = []
+    for row in rows:
+        first, *check = row.split("\n")
+        out += hanging(f"  {first}", width, 8 if row.startswith(" ") else 5)
+        for line in check:
+            is_code = line.lstrip().startswith("|")  # or output: such lines stay as they are
+            out += [f"  {line}".rstrip()] if is_code else hanging(f"  {line}", width, 8)
     return [*out, ""] if out else []
 
 

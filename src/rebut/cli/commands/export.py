@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -119,9 +119,9 @@ def _tests(record: Record, folder: Path | None, force: bool) -> int:
     from rebut.core import files
     from rebut.core.errors import UsageError
     from rebut.domain.session_status import counted_ledger
-    from rebut.reports.export import check_files
+    from rebut.reports.check_files import check_files
 
-    found = check_files(counted_ledger(record), record.opened.id)
+    found = check_files(counted_ledger(record), record.opened.id, _within(record, folder or Path()))
     if not found:
         raise UsageError(
             f"no check of session {record.opened.id} was shown", "`rebut rerun ID` runs the checks of a session again."
@@ -138,11 +138,20 @@ def _tests(record: Record, folder: Path | None, force: bool) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in found.items():
-            files.write(folder / name, text.encode("utf-8", "replace"))
+            (folder / name).parent.mkdir(exist_ok=True)
+            files.write(folder / name, text.encode("utf-8", "replace"), 0o777 if name.endswith(".sh") else 0o666)
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
     say("\n".join(f"  {folder / name}" for name in found))
     return 0
+
+
+def _within(record: Record, folder: Path) -> PurePosixPath:
+    """A folder relative to the repository of a session. One elsewhere counts as its top folder."""
+    from rebut.core.files import real, repository
+
+    top, here = repository(real(Path(record.opened.workspace))), real(folder)
+    return PurePosixPath(here.relative_to(top) if here.is_relative_to(top) else ".")
 
 
 def _page(folder: Path, with_prompts: bool) -> str:

@@ -30,7 +30,6 @@ from rebut.protocols.shared import (
     UNCONTESTED,
     began_before,
     check_ignored,
-    misread,
     name_faults,
     of_rounds,
     overruled,
@@ -95,19 +94,20 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
         return judges_differ(debate, state, judged)
     chosen = int(choice.better[-1])
     made = _side_by_side(debate, state, chosen)
+    misread, misread_notes = judged.misreadings(ledger)
     return Outcome(
         kind="verdict",
         heading=_heading(state, planned),
         decision=choice.answer,
         verdict=_verdict(judged, choice),
-        doubts=tuple(_doubts(debate, state, ledger, PARTIES[chosen - 1], choice)),
+        doubts=(*_doubts(debate, state, ledger, PARTIES[chosen - 1], choice), *misread),
         stopped=debate.stopped,
         final=_report(debate, state, choice, judged.lines(title)),
         data={**_data(state), **judged.data(_numbered), "decision": choice.model_dump(mode="json")},
         decision_notes=DecisionNotes(
             alternatives=(f"{made.answers[2 - chosen].now}",), dissent=judged.dissenting(ledger, title)
         ),
-        notes=(f"{state.closed}, so the debate ended early",) if state.closed else (),
+        notes=(*((f"{state.closed}, so the debate ended early",) if state.closed else ()), *misread_notes),
         rows=(*judged.rows(title), *(("unresolved", cut(question, 160)) for question in choice.unresolved[:3])),
         worth=_worth(debate, state, ledger, f"judged for {choice.better}"),
     ).with_answers(made)
@@ -150,8 +150,6 @@ def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str, choice
         if not against(ledger, seat).points and not any(title(seat) in doubt.said for doubt in doubts):
             said = f"nothing was raised against {title(seat)}"
             doubts.append(Doubt("nothing raised", said.upper(), said))
-    if wrong := misread(ledger, choice.reasoning):  # even after it was sent back
-        doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     if ignored := overruled(ledger, _lost(ledger, winner), choice):
         doubts.append(check_ignored(ignored, "the verdict goes against"))
     mine = [c.evidence for c in ledger.claims if c.by == winner] + [p.evidence for p in ledger.points if p.by == winner]

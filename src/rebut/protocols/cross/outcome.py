@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rebut.core.json_value import Json
 from rebut.core.text import counted, cut
 from rebut.domain import review_result
+from rebut.domain.checks import CheckMark, CodeCheck
 from rebut.domain.doubts import Doubt
-from rebut.domain.ledger import Ledger, Move
+from rebut.domain.ledger import Ledger, Move, Rerun
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import (
     CHANGED,
@@ -110,8 +111,9 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         doubts.append(Doubt("not written", "THE CHOSEN VERSION WAS NOT WRITTEN", state.unwritten))
     if state.contradiction:
         doubts.append(Doubt("contradiction", "THE JUDGE CONTRADICTS ITSELF", state.contradiction))
-    if state.overruled:
-        said = f"the judge calls {', '.join(state.overruled)} invalid and does not say what is wrong with the check"
+    if any(state.overruled.values()):
+        calls = [f"the {seat} calls {', '.join(ids)} invalid" for seat, ids in state.overruled.items() if ids]
+        said = f"{' and '.join(calls)}, and does not say what is wrong with the check"
         doubts.append(Doubt("check ignored", "A CHECK WAS IGNORED", said))
     if state.unnamed:
         said = "the critic does not agree, and names no finding"
@@ -266,7 +268,19 @@ def _with_origin(finding: ReviewFinding, ledger: Ledger, state: CrossState) -> R
         m for m in ledger.moves if (m.point, m.kind) == (finding.id, MOVES["fixed"]) and m.round in state.first_rounds
     ]
     fixed = finding.is_fixed and bool(looked)
-    return replace(finding, since=one.session, fixed_by=(one.by or "the new commits") if fixed else "")
+    by = (one.by or "the new commits") if fixed else ""
+    check = finding.check if fixed else _checked_now(finding.check, ledger.rerun(finding.id, 1))
+    return replace(finding, since=one.session, fixed_by=by, check=check)
+
+
+def _checked_now(check: CodeCheck | None, again: Rerun | None) -> CodeCheck | None:
+    """The check of a finding that an earlier review raised, with what it shows about the change as it is now."""
+    if check is None or again is None or again.side == "fails":
+        return check
+    marks: Mapping[str, CheckMark] = {"passes": "refuted", "cannot run": "broken"}
+    note = f"shown in the earlier review; on the change as it is now it {again.side or 'was not run'}"
+    said = f"{note}: {again.note}" if again.note else note
+    return replace(check, mark=marks.get(again.side, "not run"), note=said, output="")
 
 
 def false_citations(target: Target, final: str = "") -> tuple[ReviewFinding, ...]:

@@ -75,6 +75,8 @@ async def carry_over(debate: Debate, state: CrossState) -> None:
     ids = [id for id, _ in entered]
     state.carried = dict(zip(ids, earlier.findings, strict=True))
     await debate.note("earlier rulings", [move for id, one in state.carried.items() for move in one.moves(id)])
+    await debate.run_again("earlier checks", 1, 0)
+    state.passing = {one.point for one in debate.ledger.reruns if one.side == "passes"}
 
 
 def for_judge(r: Round, state: CrossState, *, whole: bool = False) -> str:
@@ -167,11 +169,10 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
         said = looked.get(p.id)
         state_of, why = (said.state, said.reason) if said else ("", "")
         stands = review_result.ruling(r.ledger, p) == "valid"
-        again = r.ledger.rerun(p.id, state.latest.n)
-        fails = again is not None and again.side == "fails"  # what failed still fails, whatever a model says
+        unproven = reply_checks.not_passing(r.ledger, p.id)  # what failed must pass now, whatever a model says
         if state.trusting and state.changed:
             entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
-        elif state_of == "fixed" and state.differs(p, r.n) and not fails:
+        elif state_of == "fixed" and state.differs(p, r.n) and not unproven:
             entries.append(Move(p.id, "mend", "critic", r.n, why or f"fixed in version {state.latest.n}"))
         elif state_of == "still there":
             entries.append(Move(p.id, "maintain", "critic", r.n, why or "still there"))
@@ -207,7 +208,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     shown = ballot.of_judge(found, _where(r, found))
     material = Material(version.change(r.target), weighing.for_programs(r.ledger, by_rule), shown)
     changed = {p.id for p in r.ledger.points if state.differs(p, r.n)}
-    failing = {again.point for again in r.ledger.reruns if (again.version, again.side) == (version.n, "fails")}
+    failing = {id for id in changed if reply_checks.not_passing(r.ledger, id)}
     check = reply_checks.judgement(
         r.ledger,
         r.n,
@@ -245,9 +246,9 @@ async def weigh_additions(r: Round, state: CrossState) -> None:
         artifact=for_judge(r, state),
         added=r.quote("what the judge added", render.findings_text(r.ledger, added)),
         ids=", ".join(p.id for p in added),
-        rulings=prompts.RULINGS,
+        rulings=prompts.RULINGS + checks.to_weigh("finding", r.runners_for(critic)),
     )
-    check = reply_checks.additions([p.id for p in added])
+    check = reply_checks.additions(r.ledger, [p.id for p in added])
     try:
         answer = await r.ask(critic, "additions", prompt, schema=Additions, check=check)
     except ParticipantFailed as error:
@@ -255,7 +256,14 @@ async def weigh_additions(r: Round, state: CrossState) -> None:
         return
     ids = {p.id for p in added}
     rulings = [w for w in answer.value.findings if w.id in ids and w.ruling != "fixed"]
-    await r.note("additions", [Move(w.id, w.move, "critic", r.n, w.reason, severity=w.severity) for w in rulings])
+    state.overrule("critic", ids, reply_checks.overruled(r.ledger, rulings))
+    await r.note(
+        "additions",
+        [
+            Move(w.id, w.move, "critic", r.n, reason_of(w.reason, w), severity=w.severity, check=code_of(w))
+            for w in rulings
+        ],
+    )
 
 
 async def rebuttal(r: Round, state: CrossState, said: str) -> str:

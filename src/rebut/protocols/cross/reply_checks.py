@@ -9,7 +9,7 @@ from rebut.domain.forms import fault_of
 from rebut.domain.ledger import Ledger, Point, Same
 from rebut.domain.review_result import ruling, severity
 from rebut.protocols.cross import findings
-from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement
+from rebut.protocols.cross.forms import Additions, CodeCritique, Judgement, Weighed
 from rebut.protocols.shared import called_same, is_shown, misread, missing, unknown, unsound
 
 
@@ -26,7 +26,7 @@ def critique(ledger: Ledger, changed: Sequence[Point] = (), about: str = "") -> 
         for point in changed:
             if point.id not in looked and findings.is_grave(ledger, point) and findings.is_open(ledger, point):
                 wrong.append(f"{point.id} is not looked at: say under `earlier` what the version under review shows")
-        later = {p.id for p in changed if not _still_fails(ledger, p.id)}
+        later = {p.id for p in changed if not not_passing(ledger, p.id)}
         wrong += [
             f"{one.id} cannot be fixed: {_why_not_fixed(ledger, one.id)}"
             for one in reply.earlier
@@ -68,14 +68,7 @@ def judgement(
             if w.ruling == "fixed" and w.id in known and ledger.issue_of(w.id) not in changed:
                 wrong.append(f"{w.id} cannot be fixed: {_why_not_fixed(ledger, w.id)}")
         wrong += [] if unquestioned else [*_taken_back(ledger, reply), *misread(ledger, reply.reason)]
-        wrong += (
-            []
-            if unquestioned
-            else [
-                f"{id} is ruled invalid, but its check is marked shown: say under `check_fault` what is wrong with it"
-                for id in overruled(ledger, reply)
-            ]
-        )
+        wrong += [] if unquestioned else _name_faults(ledger, reply.findings)
         if not reply.reason:
             wrong.append("the choice has no reason")
         if reply.choice == "A" and not unquestioned and (left := _grave_and_valid(ledger, reply, outside)):
@@ -87,20 +80,30 @@ def judgement(
     return check
 
 
-def _still_fails(ledger: Ledger, id: str) -> bool:
-    """Whether the check of a finding fails on the last version that it was run on."""
-    ran = [again for again in ledger.reruns if again.point == ledger.issue_of(id)]
-    return bool(ran) and ran[-1].side == "fails"
+def not_passing(ledger: Ledger, id: str) -> str:
+    """Why the check of a finding does not show that it is fixed in the last version; empty if it passes there.
+
+    Also empty for a finding without a check that showed it by failing: nothing was run again for it.
+    """
+    ran = [again.side for again in ledger.reruns if again.point == ledger.issue_of(id)]
+    said = {"passes": "", "fails": "its check still fails on this version"}
+    return said.get(ran[-1], f"its check {ran[-1] or 'was not run'} on this version") if ran else ""
 
 
 def _why_not_fixed(ledger: Ledger, id: str) -> str:
-    still = _still_fails(ledger, id)
-    return "its check still fails on this version" if still else "there is no other version since it was raised"
+    return not_passing(ledger, id) or "there is no other version since it was raised"
 
 
-def overruled(ledger: Ledger, reply: Judgement) -> list[str]:
+def overruled(ledger: Ledger, rulings: Sequence[Weighed]) -> list[str]:
     """Findings that a check shows, and that are called invalid without a word on what is wrong with that check."""
-    return [w.id for w in reply.findings if is_shown(ledger, w.id) and w.ruling == "invalid" and not fault_of(w)]
+    return [w.id for w in rulings if is_shown(ledger, w.id) and w.ruling == "invalid" and not fault_of(w)]
+
+
+def _name_faults(ledger: Ledger, rulings: Sequence[Weighed]) -> list[str]:
+    return [
+        f"{id} is ruled invalid, but its check is marked shown: say under `check_fault` what is wrong with it"
+        for id in overruled(ledger, rulings)
+    ]
 
 
 def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:
@@ -127,11 +130,12 @@ def _grave_and_valid(ledger: Ledger, reply: Judgement, outside: Collection[str])
     return [*held, *("what you add" for f in reply.missed[:1] if f.severity in findings.GRAVE)]
 
 
-def additions(ids: Sequence[str]) -> Callable[[Additions], list[str]]:
+def additions(ledger: Ledger, ids: Sequence[str]) -> Callable[[Additions], list[str]]:
     def check(reply: Additions) -> list[str]:
         ruled = {w.id: w for w in reply.findings}
         wrong = [f"{id} is not weighed" for id in ids if id not in ruled]
-        return wrong + [f"{w.id} is weighed without a reason" for w in ruled.values() if not w.reason]
+        wrong += [f"{w.id} is weighed without a reason" for w in ruled.values() if not w.reason]
+        return wrong + _name_faults(ledger, list(ruled.values()))
 
     return check
 

@@ -58,7 +58,8 @@ async def one_round(r: Round, state: CrossState) -> str:
         return _without_judge(r, state, error)
     state.last = judged
     if not state.trusting and r.seat("judge").spec.provider != "human":
-        state.overruled += [id for id in reply_checks.overruled(r.ledger, judged) if id not in state.overruled]
+        ignored = reply_checks.overruled(r.ledger, judged.findings)
+        state.overrule("judge", (w.id for w in judged.findings), ignored)
     if not state.trusting:
         await questions.weigh_additions(r, state)
     keep_page()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from rebut.domain.earlier_review import CarriedFinding, EarlierReview
@@ -35,8 +36,8 @@ class CrossState:
     """Why the version that was chosen last could not be written; empty if it was, or if the last choice needs none."""
     trusting: bool = False
     """The session began under earlier rules: what is not raised again is fixed, and a choice is never questioned."""
-    overruled: list[str] = field(default_factory=list)
-    """Findings that a check shows and the judge calls invalid, without a word on what is wrong with the check."""
+    overruled: dict[str, list[str]] = field(default_factory=dict)
+    """Seat → findings that a check shows and it calls invalid, without a word on what is wrong with the check."""
     contradiction: str = ""
     """How the last choice contradicts the rulings, if it does."""
     unnamed: bool = False
@@ -48,6 +49,13 @@ class CrossState:
     """The review of the same branch on which this one builds."""
     carried: dict[str, CarriedFinding] = field(default_factory=dict)
     """Id → the finding of that review."""
+    passing: set[str] = field(default_factory=set)
+    """Of these, the ones whose check showed them there and passes now."""
+
+    def overrule(self, seat: str, ruled: Iterable[str], ignored: Iterable[str]) -> None:
+        """Keep what a seat calls invalid in spite of its check. Only its last ruling on a finding counts."""
+        now = set(ruled)
+        self.overruled[seat] = [id for id in self.overruled.get(seat, ()) if id not in now] + [*ignored]
 
     @property
     def latest(self) -> ArtifactVersion:
@@ -64,7 +72,8 @@ class CrossState:
         one, earlier = self.carried.get(id), self.earlier
         if one is None or earlier is None:
             return False
-        return earlier.whole or (one.shown and one.ruling != "invalid" and not one.dismissed)
+        changed = one.shown or id in self.passing
+        return earlier.whole or (changed and one.ruling != "invalid" and not one.dismissed)
 
     def is_kept(self, id: str) -> bool:
         """Whether a finding of the earlier review is kept as it is: nothing that it is about has changed."""

@@ -7,6 +7,7 @@ whose choice follows the order has no vote. Several judges decide by majority.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Generic, TypeVar
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
@@ -20,7 +21,7 @@ from rebut.domain.forms import Form
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import VOTES, Verdict, Vote
 from rebut.engine.debate import Answer, Ask, Debate, Failure
-from rebut.protocols.shared import aborted
+from rebut.protocols.shared import aborted, misread
 
 F = TypeVar("F", bound=Form)
 OTHER_ORDER = "other-order"
@@ -54,6 +55,8 @@ class JudgesDecision(Generic[F]):
     """The model of that judge."""
     missing: tuple[str, ...] = ()
     """Judges that did not answer, and why."""
+    said: tuple[tuple[str, str], ...] = ()
+    """The reasons of each judge, by its seat; twice if it was asked in both orders."""
 
     @property
     def dissent(self) -> tuple[Vote, ...]:
@@ -101,6 +104,19 @@ class JudgesDecision(Generic[F]):
         if vote.flipped:
             return f"{vote.judge} ({vote.by}) chooses the side that it reads {vote.flipped}, so it has no vote"
         return f"{vote.judge} ({vote.by}) for {name(vote.winner)}: {cut(squeeze(vote.reasoning), longest)}"
+
+    def misreadings(self, ledger: Ledger) -> tuple[list[Doubt], list[str]]:
+        """What judges say about the record and it contradicts, even after it was sent back.
+
+        A doubt where the decision rests on such a judge; a note where the judge is outvoted or has no vote.
+        """
+        counted = {vote.judge for vote in self.votes if self.winner and vote.winner == self.winner}
+        found = dict.fromkeys((seat, wrong) for seat, text in self.said for wrong in misread(ledger, text))
+        several = len({seat for seat, _ in self.said}) > 1
+        wrong = [f"{seat}: {line}" if several else line for seat, line in found if seat in counted]
+        heading = f"{'A' if several else 'THE'} JUDGE MISREADS THE RECORD"
+        doubts = [Doubt("misread record", heading, "; ".join(wrong))] if wrong else []
+        return doubts, [f"{seat} misreads the record: {line}" for seat, line in found if seat not in counted]
 
     def undecided(self) -> Doubt:
         """Why there is no decision."""
@@ -154,6 +170,7 @@ async def judge(
             kind = next((kind for kind in error.kinds if kind != "budget"), "budget")
             raise ParticipantFailed(kind, error.message, error.hint) from error
     votes, forms, missing = list[Vote](), list[tuple[F, str]](), list[str]()
+    reasons = list[tuple[str, str]]()
     for at, who in enumerate(seats):
         replies = got[at * len(orders) : (at + 1) * len(orders)]
         if failed := next((one for one in replies if isinstance(one, Failure)), None):
@@ -168,8 +185,9 @@ async def judge(
         said = [reasoning(one.value, order) for one, order in zip(answers, orders, strict=True)]
         vote = Vote(who.seat, by, "" if flipped else chosen[0], said[0], chosen[1] if len(chosen) > 1 else "", flipped)
         votes.append(vote)
+        reasons += [(who.seat, text) for text in said]
         forms.append((answers[0].value, by))
-    return _counted(votes, forms, missing, len(seats))
+    return replace(_counted(votes, forms, missing, len(seats)), said=tuple(reasons))
 
 
 def stopped(debate: Debate, error: ParticipantFailed, data: dict[str, Json]) -> Aborted:

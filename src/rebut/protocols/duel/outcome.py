@@ -20,7 +20,7 @@ from rebut.engine.debate import Debate
 from rebut.protocols.duel import ballot, judges, prompts, render, reply_checks
 from rebut.protocols.duel.forms import Decision
 from rebut.protocols.duel.state import DuelState
-from rebut.protocols.shared import UNCONTESTED, began_before, check_ignored, misread, of_rounds, overruled
+from rebut.protocols.shared import UNCONTESTED, began_before, check_ignored, of_rounds, overruled
 
 CHECKED = 5
 """The first version in which what the judge says about the record is checked against it."""
@@ -75,8 +75,8 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
         doubts.append(Doubt("nothing raised", said="the challenger raised no point"))
     if state.summary_failed:
         doubts.append(Doubt("part missing", said="an earlier round could not be summed up for the judge"))
-    if not trusting and (wrong := misread(ledger, decision.reasoning)):  # even after it was sent back
-        doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
+    misread, misread_notes = ([], []) if trusting else judged.misreadings(ledger)
+    doubts += misread
     if ignored := overruled(ledger, reply_checks.lost(ledger, decision), decision):
         doubts.append(check_ignored(ignored, "the verdict goes against"))
     if baseless:
@@ -94,7 +94,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             alternatives=tuple(f"{d.point}: {d.proposer}, or {d.challenger}" for d in decision.disagreements),
             dissent=judged.dissenting(ledger),
         ),
-        notes=tuple(state.notes),
+        notes=(*state.notes, *misread_notes),
         ledger=ledger,
         rows=(*judged.rows(), *render.rows(ledger, decision)),
         worth=worth(

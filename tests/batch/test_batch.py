@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import crashing
@@ -17,9 +18,13 @@ import duels
 import pytest
 from console import REBUT, at_a_terminal, piped
 
+from rebut.batch.batch import Batch
 from rebut.batch.budget import BatchBudget
 from rebut.batch.debate import BatchDebate
 from rebut.batch.lines import BatchLine, LineFields
+from rebut.batch.results import ResultRow, Results
+from rebut.cli.screen import batch_progress
+from rebut.cli.screen.batch_progress import BatchProgress
 from rebut.core.errors import Interrupted
 from rebut.domain.limits import Limits
 from rebut.record import sessions
@@ -339,6 +344,27 @@ def test_a_terminal_shows_one_line_that_is_redrawn(workspace: Path, tmp_path: Pa
     seen = at_a_terminal("batch", file, "--out", str(tmp_path / "out.jsonl"))
     assert seen.code == 0 and "0 of 3 done, 3 running" in seen.text and "\r\x1b[K" in seen.raw
     assert "3 debates: 3 ended" in seen.text and (tmp_path / "out.jsonl.journal").exists()
+
+
+def test_the_progress_fits_into_a_narrow_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_progress, "time", SimpleNamespace(monotonic=lambda: 5.0))
+    lines = [BatchLine.of(n, LineFields(protocol="duel", topic=f"t{n}")) for n in range(1, 41)]
+    results = Results(tmp_path / "out.jsonl")
+    batch = Batch(lines, results, 4)
+    progress = BatchProgress(batch, quiet=False)
+    for line in lines[:10]:
+        results.add(
+            ResultRow(line.id, line.number, line.hash, "duel", "s", usd=0.01, failure="auth"[: line.number - 1])
+        )
+    batch.ended, batch.running, progress._began = 10, 4, 0.0
+    results.close()
+    assert progress.line() == "10 of 40 done, 4 running, 9 failed, $0.10, 2.0/s, about 20 s left"
+    assert progress.line(80) == f"[###.........] {progress.line()}"
+    assert progress.line(70) == progress.line()
+    assert progress.line(56) == "[###.........] 10/40, 9 failed, $0.10, 2.0/s, 20 s left"
+    assert progress.line(36) == "10/40 9 failed $0.10 2.0/s 20 s"
+    results.rows[lines[0].hash] = ResultRow("1", 1, lines[0].hash, "duel", "s", usd=None)
+    assert "$" not in progress.line(), "a cost that is not known is not shown as 0"
 
 
 # tables, commands, status and report

@@ -177,7 +177,7 @@ def batch_command(
         say_json(shown)
         return code
     for row in _rows(shown, file):
-        say(row)
+        say(folded(row, sys.stdout))
     return code
 
 

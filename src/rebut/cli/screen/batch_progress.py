@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from rebut.cli.output import is_plain, width
+from rebut.cli.output import folded, is_plain, width
 from rebut.cli.screen.live_rows import roughly
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 REDRAWN, PLAIN = 0.2, 5.0
 """Seconds between two lines: on a terminal, and elsewhere."""
+CELLS = 12
+"""Columns of the bar."""
 
 
 class BatchProgress:
@@ -34,34 +36,46 @@ class BatchProgress:
             if not self._redrawn:
                 print(f"  {self.line()}", file=sys.stderr, flush=True)
 
-    def line(self) -> str:
+    def line(self, space: int = 0) -> str:
+        """How far it is, in the longest form that fits into `space` columns; without `space`, without a bar."""
+        from rebut.reports.terminal import money
+
         batch = self._batch
         rows = batch.rows()
+        done, every = len(rows), len(batch.lines)
         failed = sum(bool(row.failure) for row in rows)
-        usd = sum(row.usd or 0.0 for row in rows)
-        parts = [f"{len(rows)} of {len(batch.lines)} done", f"{batch.running} {batch.state}"]
-        parts += [f"{failed} failed"] if failed else []
-        parts += [f"${usd:.2f}"]
+        usd = [row.usd for row in rows]
+        ends = [f"{failed} failed"] if failed else []
+        ends.append(money(None if None in usd else sum(one or 0.0 for one in usd)))
+        left = ""
         took = time.monotonic() - self._began
         if batch.ended and took > 0:
             rate = batch.ended / took
-            parts.append(f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min")
+            ends.append(f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min")
             if waiting := len(batch.left) + batch.running:
-                parts.append(f"about {roughly(waiting / rate)} left")
-        return ", ".join(parts)
+                left = roughly(waiting / rate)
+        said = ", ".join([f"{batch.running} {batch.state}", *ends, *([f"about {left} left"] if left else [])])
+        whole = f"{done} of {every} done, {said}"
+        if not space:
+            return whole
+        bar = f"[{'#' * (CELLS * done // every):.<{CELLS}}]"
+        short = ", ".join([f"{done}/{every}", *ends, *([f"{left} left"] if left else [])])
+        forms = (f"{bar} {whole}", whole, f"{bar} {short}", short, short.replace(", ", " ").removesuffix(" left"))
+        return next((form for form in forms if len(form) <= space), forms[-1][:space])
 
     def note(self, text: str) -> None:
         """Say something once."""
         if not self._quiet:
             self._clear()
-            print(f"  {text}", file=sys.stderr, flush=True)
+            print(folded(f"  {text}", sys.stderr), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         self._clear()
 
     def _draw(self) -> None:
         self._drawn = True
-        sys.stderr.write(f"\r\x1b[K  {self.line()}"[: width() + 3])
+        # Two columns stay free for the ^C that a terminal shows: it would begin another row.
+        sys.stderr.write(f"\r\x1b[K  {self.line(width() - 4)}")
         sys.stderr.flush()
 
     def _clear(self) -> None:

@@ -115,6 +115,43 @@ def test_objects_of_another_repository_are_read_only_if_the_user_says_so(
     assert review(monkeypatch, planted) != 2, capsys.readouterr().err  # as after `git clone --shared`
 
 
+@pytest.mark.parametrize(
+    "how",
+    ["a worktree's folder", "a worktree that borrows", "a submodule that borrows", "a folder inside that borrows"],
+)
+def test_a_git_folder_that_points_back_and_reads_from_another_repository_is_refused(
+    how: str, private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # C16: an archive may have the working tree and such a folder beside it
+    planted, other, theirs = tmp_path / "planted", new(tmp_path / "other", {}), private / ".git"
+    planted.mkdir()
+    head = git(private, "rev-parse", "HEAD")
+    home = other / (".git/modules/m" if "submodule" in how else ".git/worktrees/w")
+    if "inside" in how:
+        home = new(planted, {}) / ".git"
+        git(planted, "init", "-q", "--bare", "inside")
+        (home / "commondir").write_text("../inside\n")
+        borrower = planted / "inside"
+    else:
+        home.mkdir(parents=True)
+        (planted / ".git").write_text(f"gitdir: {os.path.relpath(home, planted)}\n")
+        borrower = home if "submodule" in how else other / ".git"
+    if "worktree" in how:
+        (home / "gitdir").write_text("../../../../planted/.git\n")
+        (home / "commondir").write_text("../..\n" if "borrows" in how else f"{theirs}\n")
+    if "submodule" in how:
+        git(home, "init", "-q", "--bare")
+        (home / "config").write_text("[core]\n\tbare = false\n\tworktree = ../../../../planted\n")
+    if "borrows" in how:
+        (borrower / "objects/info/alternates").write_text(f"{theirs / 'objects'}\n")
+    (home / "HEAD").write_text(head)
+    assert review(monkeypatch, planted) == 2
+    out, err = capsys.readouterr()
+    assert "leads to another repository" in err and "safe.directory" in err and PRIVATE not in out + err
+    (tmp_path / "gitconfig").write_text(f"[safe]\n\tdirectory = {planted}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    assert review(monkeypatch, planted) != 2, capsys.readouterr().err  # the user trusts it
+
+
 def test_a_worktree_and_a_submodule_are_read(
     private: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # J6

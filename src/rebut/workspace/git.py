@@ -389,10 +389,10 @@ async def refusal(folder: Path) -> tuple[str, str]:
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
         return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
     place = os.fsdecode((await Git(folder, exe, off()).run("rev-parse", "--absolute-git-dir")).strip())
+    if not _names(Path(place).resolve(), found.resolve()):
+        return f"{found / '.git'} leads to {place}, which does not name {found} as its working tree", trust
     if outside := _leads_outside(Path(place), found):
         return f"{outside} leads to another repository, outside {found}", trust
-    if not belongs(Path(place), found):
-        return f"{found / '.git'} leads to {place}, which does not name {found} as its working tree", trust
     return f"{found / '.git'} calls another folder its working tree", "Look at core.worktree in its config."
 
 
@@ -406,11 +406,17 @@ def belongs(home: Path, top: Path) -> bool:
     """Whether a git folder is in the working tree `top`, or names it as its own: a worktree's and a submodule's do.
 
     `.git` may be a file or a link that leads to any repository of the user. Compared with the files in `top`, all
-    content of that repository would be a deletion, and would be sent.
+    content of that repository would be a deletion, and would be sent. So would be that of another repository, if the
+    folder reads its branches or objects from there.
     """
     home, top = home.resolve(), top.resolve()
+    return _names(home, top) and _leads_outside(home, top) is None
+
+
+def _names(home: Path, top: Path) -> bool:
+    """Whether a git folder is in a working tree, or names it as its own. Both have no links in their paths."""
     if home.is_relative_to(top):
-        return _leads_outside(home, top) is None
+        return True
     try:
         if (named := home / "gitdir").is_file():
             return Path(home, named.read_text("utf-8", "replace").strip()).resolve() == top / ".git"
@@ -422,22 +428,30 @@ def belongs(home: Path, top: Path) -> bool:
 
 
 def _leads_outside(home: Path, top: Path) -> Path | None:
-    """The file or link of a git folder inside `top` by which git would read another repository outside."""
+    """The file or link by which git would read another repository: one outside `top`, if the git folder is in it.
+
+    Otherwise one outside that folder, or outside the repository to which a worktree's folder belongs.
+    """
     home, top = home.resolve(), top.resolve()
+    if not home.is_relative_to(top):
+        top = home.parents[1] if home.parent.name == "worktrees" else home
+    places, common = [home], home / "commondir"
     try:
-        common = home / "commondir"
-        if common.is_file() and not Path(home, common.read_text("utf-8", "replace").strip()).resolve().is_relative_to(
-            top
-        ):
-            return common
+        if common.is_file():
+            places.append(Path(home, common.read_text("utf-8", "replace").strip()).resolve())
     except OSError:
         return common
-    inside = [home / name for name in ("HEAD", "config", "packed-refs", "index", "objects", "refs", "reftable")]
-    links = [place for place in inside if place.is_symlink()]
-    links += [link for name in ("refs", "objects", "reftable") for link in _links_in(home / name)]
-    if link := next((link for link in links if not link.resolve().is_relative_to(top)), None):
-        return link
-    return _borrows_from_outside(home / "objects", top)
+    if not places[-1].is_relative_to(top):
+        return common
+    for place in places:
+        names = ("HEAD", "config", "packed-refs", "index", "objects", "refs", "reftable")
+        links = [inside for name in names if (inside := place / name).is_symlink()]
+        links += [link for name in ("refs", "objects", "reftable") for link in _links_in(place / name)]
+        if link := next((link for link in links if not link.resolve().is_relative_to(top)), None):
+            return link
+        if borrowed := _borrows_from_outside(place / "objects", top):
+            return borrowed
+    return None
 
 
 def _links_in(folder: Path) -> Iterator[Path]:

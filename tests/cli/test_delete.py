@@ -93,13 +93,14 @@ def test_no_lock_is_made_through_a_link(two: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+@pytest.mark.parametrize("inside", ["", "sessions"])
 def test_a_home_of_another_user_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    inside: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # C16
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
+    theirs = tmp_path / "theirs" / inside
+    theirs.mkdir(parents=True)
     os.chown(theirs, 12345, 12345)
-    monkeypatch.setenv("REBUT_HOME", str(theirs))
+    monkeypatch.setenv("REBUT_HOME", str(tmp_path / "theirs"))
     assert enter(["list"]) == 2
     assert "belongs to another user" in capsys.readouterr().err and list(theirs.iterdir()) == []
 

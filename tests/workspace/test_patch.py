@@ -54,6 +54,7 @@ def test_what_models_put_around_a_patch_is_no_hindrance(dressed: str) -> None:  
         ("--- a/x\n+++ b/x\nGIT binary patch\nliteral 0\n", "binary"),
         ("--- /dev/null\n+++ b/link\nnew file mode 120000\n@@ -0,0 +1 @@\n+/etc/passwd\n", "a link"),
         ("--- a/../out\n+++ b/../out\n@@ -1 +1 @@\n-a\n+b\n", "no unified diff"),
+        (GOOD + "--- /dev/null\n+++ b/~/x.py\n@@ -0,0 +1 @@\n+x\n", "~/x.py is not a path in the workspace"),
     ],
 )
 def test_a_patch_that_does_not_fit_says_why(patch: str, complaint: str) -> None:  # J10
@@ -194,6 +195,16 @@ def test_all_of_a_patch_is_applied_or_nothing(shop: Path) -> None:  # J10
     assert sorted(path.name for path in (shop / "api").iterdir()) == ["orders.py"], "nothing is left lying about"
 
 
+DECIDING = (
+    "rebut.toml",
+    ".rebut/dismissals.jsonl",
+    ".github/workflows/ci.yml",
+    ".GitHub/x.yml",
+    ".forgejo/workflows/x.yml",
+)
+DECIDING += (".vscode/tasks.json", ".claude/settings.json", "sub/.gitattributes", "sub/Jenkinsfile", "appveyor.yml")
+
+
 @pytest.mark.parametrize("name", ["other.py", "tests/conftest.py"])
 def test_only_files_of_the_reviewed_change_are_written_unless_named(shop: Path, name: str) -> None:  # J10
     more = f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x = 1\n"
@@ -204,7 +215,7 @@ def test_only_files_of_the_reviewed_change_are_written_unless_named(shop: Path, 
     assert code == 0 and (shop / name).read_text() == "x = 1\n", said
 
 
-@pytest.mark.parametrize("name", ["rebut.toml", ".rebut/dismissals.jsonl", ".github/workflows/ci.yml", ".GitHub/x.yml"])
+@pytest.mark.parametrize("name", DECIDING)
 def test_a_file_that_decides_what_is_checked_is_never_written_unless_named(shop: Path, name: str) -> None:  # J10 C16
     (shop / name).parent.mkdir(exist_ok=True, parents=True)
     (shop / name).write_text("# a\n")  # part of the reviewed change

@@ -86,6 +86,7 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self.path, self.journal = path, path.with_name(path.name + JOURNAL)
+        files.refuse_link(path)
         ours = self.journal.exists()
         try:
             if not ours and path.exists() and path.stat().st_size:
@@ -193,7 +194,7 @@ def note_session(journal: Path, line_hash: str, session: str) -> None:
 
 
 def _appended(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
 
 
 def _write(file: int, row: Mapping[str, Any]) -> None:

@@ -48,11 +48,16 @@ def final_patch(outcome: Outcome) -> str:
 
 
 PROTECTED = (
-    *("rebut.toml", ".rebut/*", ".env*", "*/.env*", ".github/*", ".gitlab-ci.yml", ".circleci/*", ".buildkite/*"),
-    *("Jenkinsfile", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".pre-commit-config.yaml"),
-    *(".husky/*", ".git", ".git/*", ".gitmodules", ".gitattributes"),
+    *("rebut.toml", "jenkinsfile", "jenkinsfile.*", "azure-pipelines*", "bitbucket-pipelines.yml", "appveyor.yml"),
+    *("lefthook*.yml", "cloudbuild.y*ml"),
 )
-"""Files that decide what is checked, what is run and what is secret: a patch changes one only if the user named it."""
+"""Besides hidden files and folders, these decide what is checked, what is run and what is secret, in any folder."""
+
+
+def is_protected(name: str) -> bool:
+    """Whether a patch may change a file only if the user named it: `.env`, `.github/`, `.rebut/` and the like."""
+    parts = name.casefold().split("/")
+    return any(part.startswith(".") for part in parts) or any(fnmatchcase(parts[-1], glob) for glob in PROTECTED)
 
 
 def refuse_others(names: Iterable[str], target: Target | None, named: Collection[str]) -> None:
@@ -67,7 +72,7 @@ def refuse_others(names: Iterable[str], target: Target | None, named: Collection
             continue
         if name not in reviewed:
             raise NotApplied(f"the patch changes {name}, which is not part of the reviewed change", advice)
-        if any(fnmatchcase(name.casefold(), glob.casefold()) for glob in PROTECTED):
+        if is_protected(name):
             raise NotApplied(f"the patch changes {name}, which decides what is checked or run", advice)
 
 

@@ -255,6 +255,7 @@ class Gating:
 
 def writable(file: Path) -> None:
     """Refuse, before any call, a file that cannot be written or that is not a SARIF file of rebut."""
+    files.refuse_link(file)
     try:
         there = file.exists()
     except OSError as error:
@@ -281,7 +282,6 @@ def _is_own(file: Path) -> bool:
 def save(file: Path, found: GatedReview) -> None:
     """Write the SARIF file atomically: half a file could be taken for a result."""
     text = json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
-    file = files.real(file)
     kept = f"The review is on record: `rebut export {found.review.session} --format sarif` writes it again."
     if file.exists() and not _is_own(file):  # created since the review began
         raise RecordError(f"{file} already exists and is not a SARIF file of rebut", f"It was not replaced. {kept}")

@@ -18,7 +18,7 @@ from rebut.cli.output import as_json, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.errors import Interrupted, NothingRead, Paused, RebutError, UsageError
-from rebut.core.files import repository
+from rebut.core.files import refuse_link, repository
 from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
 from rebut.domain.limits import is_clamped
@@ -356,6 +356,7 @@ def _name(came: Outcome | RebutError) -> str:
 
 def _claimed(path: Path) -> int:
     """Create the file; an existing one is never replaced."""
+    refuse_link(path)
     try:
         return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except FileExistsError:

@@ -132,6 +132,15 @@ def link_below(top: Path, path: Path) -> Path | None:
     return None
 
 
+def refuse_link(path: Path) -> None:
+    """Raise UsageError if what the user wants written would go through a link: at the path, or below the repository."""
+    from rebut.core.errors import UsageError
+
+    here = Path.cwd()
+    if link := path if path.is_symlink() else link_below(repository(here), here / path):
+        raise UsageError(f"{link} is a link", f"Name the place itself: {real(path)}.")
+
+
 def on_path(command: str, env: Mapping[str, str]) -> Path | None:
     """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
     import shutil

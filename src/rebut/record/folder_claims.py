@@ -85,7 +85,7 @@ def alone(root: Path, folder: Path) -> Iterator[None]:
     place = _place(root, folder)
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(place / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fd = os.open(place / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
         raise RecordError(f"{folder} could not be locked: {error.strerror}", f"Look at {place}.") from error
     try:

@@ -36,7 +36,7 @@ def home(env: Mapping[str, str] | None = None) -> Path:
     """The folder with all sessions: `REBUT_HOME`, else the user's state folder. `REBUT_HOME` may name a database."""
     env = os.environ if env is None else env
     if (moved := env.get("REBUT_HOME")) and not stores.is_database(moved):
-        return _owned(Path(moved).expanduser()) / "sessions"
+        return _owned(_owned(Path(moved).expanduser()) / "sessions")
     state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
     own = Path(state) / "rebut"
     return stores.database_root(moved, own) if moved else own / "sessions"
@@ -49,7 +49,7 @@ def _owned(folder: Path) -> Path:
     except OSError:
         return folder  # it does not exist yet, or the error appears when it is used
     if owner not in (os.geteuid(), 0):
-        raise UsageError(f"REBUT_HOME is {folder}, which belongs to another user", "Set it to a folder of your own.")
+        raise UsageError(f"REBUT_HOME: {folder} belongs to another user", "Set it to a folder of your own.")
     return folder
 
 

@@ -157,10 +157,18 @@ def without_prefix(name: str) -> str:
 
 def touched(patch: str) -> tuple[str, ...]:
     """The paths below the top that a patch names, for `git apply` without options."""
+    return tuple(name for name in _named(patch) if confine(name, "/") not in (None, "."))
+
+
+def outside(patch: str) -> tuple[str, ...]:
+    """The other paths that a patch names: nothing is written there."""
+    return tuple(name for name in _named(patch) if confine(name, "/") in (None, "."))
+
+
+def _named(patch: str) -> dict[str, None]:
     found = [_unquoted(name) for m in _EVERY_NAME.finditer(patch) for name in m.groups() if name]
     found += [_names_in_first_line(section)[1] for section in sections(patch) if not _EVERY_NAME.search(section)]
-    plain = (re.sub(r"^[ab]/", "", name) for name in found if name not in ("", ABSENT))
-    return tuple(dict.fromkeys(name for name in plain if confine(name, "/") not in (None, ".")))
+    return dict.fromkeys(re.sub(r"^[ab]/", "", name) for name in found if name not in ("", ABSENT))
 
 
 def created(patch: str) -> set[str]:

@@ -389,7 +389,7 @@ async def refusal(folder: Path) -> tuple[str, str]:
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
         return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
     place = os.fsdecode((await Git(folder, exe, off()).run("rev-parse", "--absolute-git-dir")).strip())
-    if not _names(Path(place).resolve(), found.resolve()):
+    if not _names(Path(place), found):
         return f"{found / '.git'} leads to {place}, which does not name {found} as its working tree", trust
     if outside := _leads_outside(Path(place), found):
         return f"{outside} leads to another repository, outside {found}", trust
@@ -409,12 +409,12 @@ def belongs(home: Path, top: Path) -> bool:
     content of that repository would be a deletion, and would be sent. So would be that of another repository, if the
     folder reads its branches or objects from there.
     """
-    home, top = home.resolve(), top.resolve()
     return _names(home, top) and _leads_outside(home, top) is None
 
 
 def _names(home: Path, top: Path) -> bool:
-    """Whether a git folder is in a working tree, or names it as its own. Both have no links in their paths."""
+    """Whether a git folder is in a working tree, or names it as its own."""
+    home, top = home.resolve(), top.resolve()
     if home.is_relative_to(top):
         return True
     try:

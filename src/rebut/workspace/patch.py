@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from rebut.core.frozen import frozen
 from rebut.core.scratch import temporary_folder
-from rebut.workspace.diff import created, new_modes, touched, without_wrapping, writes_other_than_text
+from rebut.workspace.diff import created, new_modes, outside, touched, without_wrapping, writes_other_than_text
 from rebut.workspace.file_reader import LINK
 from rebut.workspace.git import Git, GitFailed, installed, off
 from rebut.workspace.tree import Missing, Text, Workspace
@@ -40,6 +40,8 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
     names = touched(patch)
     if not patch.strip() or not names:
         return Patched(complaint="there is no unified diff in it: begin with --- a/PATH and +++ b/PATH")
+    if odd := outside(patch):
+        return Patched(complaint=f"{odd[0]} is not a path in the workspace")
     if writes_other_than_text(patch):
         return Patched(complaint=NOT_TEXT)
     before: dict[str, str | None] = {}

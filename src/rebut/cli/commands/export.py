@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -63,8 +64,8 @@ def export_command(
     were cited; it leaves out prompts and files that no citation names, unless you add --with-prompts.
     """
     from rebut.cli.output import say
+    from rebut.core import files
     from rebut.core.errors import UsageError
-    from rebut.core.files import link_below, repository
     from rebut.domain.amounts import size
     from rebut.record import sessions
     from rebut.reports import adr, export
@@ -95,14 +96,13 @@ def export_command(
         return 0
     if output.is_dir():
         raise UsageError(f"{output} is a folder", "Name a file.")
-    here = Path.cwd()
-    link = output if output.is_symlink() else link_below(repository(here), here / output)
-    if link:
-        raise UsageError(f"{link} is a link", f"Name the place itself: {output.resolve()}.")
+    files.refuse_link(output)
     if output.exists() and not force:
         raise UsageError(f"{output} already exists", "Use --force to replace it.")
     try:
-        output.write_text(text, encoding="utf-8", errors="replace")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(output, flags, 0o666), "wb") as file:
+            file.write(text.encode("utf-8", "replace"))
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from error
     if form == "html":
@@ -132,6 +132,7 @@ def _tests(record: Record, folder: Path | None, force: bool) -> int:
         return 0
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", "Name a folder for the test files.")
+    files.refuse_link(folder)
     taken = [name for name in found if (folder / name).exists() or (folder / name).is_symlink()]
     if taken and not force:
         raise UsageError(f"{folder / taken[0]} already exists", "Use --force to replace it.")

@@ -11,6 +11,7 @@ import click
 from rebut.cli.installed_files import shipped
 from rebut.cli.options import json_flag
 from rebut.core.errors import UsageError
+from rebut.core.files import refuse_link
 
 
 @click.command("new")
@@ -52,6 +53,7 @@ def protocol(name: str, folder: Path) -> tuple[Path, Path]:
     for path in wanted:
         if path.exists() or path.is_symlink():
             raise UsageError(f"{path} already exists", "Choose another name or another --folder.")
+    refuse_link(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, template in zip(wanted, ("protocol.txt", "test.txt"), strict=True):

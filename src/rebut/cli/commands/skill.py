@@ -11,7 +11,7 @@ from rebut.cli import installed_files
 from rebut.cli.installed_files import InstalledFile
 from rebut.cli.options import json_flag
 from rebut.core.errors import UsageError
-from rebut.core.files import repository
+from rebut.core.files import refuse_link, repository
 from rebut.core.frozen import frozen
 
 HOST_NAMES = ("claude", "codex", "gemini", "qwen", "opencode", "copilot", "agents")
@@ -123,7 +123,10 @@ def agents_in_use(names: tuple[str, ...], env: Mapping[str, str]) -> list[Host]:
 
 def install(host: Host, env: Mapping[str, str], project: Path | None = None) -> list[InstalledFile]:
     """Copy the skill to the folder of that agent."""
-    return installed_files.install(installed_files.shipped(SKILL), host.folder(env, project))
+    folder = host.folder(env, project)
+    if project:
+        refuse_link(folder)
+    return installed_files.install(installed_files.shipped(SKILL), folder)
 
 
 def _home(env: Mapping[str, str]) -> Path:

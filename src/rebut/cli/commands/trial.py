@@ -92,6 +92,7 @@ def _trial(
     from rebut.api import Setup
     from rebut.batch.results import Results
     from rebut.cli.options import within
+    from rebut.core.files import refuse_link
     from rebut.core.scratch import temporary_folder
     from rebut.trial.arms import Models, chosen, needs_model
     from rebut.trial.pairs import bundled, ordered
@@ -113,6 +114,8 @@ def _trial(
                 named = asyncio.run(found_models(setup, made, every[0]))
         models = Models(tuple(named))
     place = Path(repo).resolve() if repo else None
+    if out:
+        refuse_link(Path(out))
     folder = Path(out) if out else _folder(setup, place, models, seed)
     pairs, notes = every[:count], list[str]()
     source = f"the {len(every)} that come with rebut"

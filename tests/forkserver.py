@@ -33,7 +33,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import crashing
 
@@ -137,6 +137,7 @@ class Server:
 
     def __init__(self, env: Mapping[bytes, bytes], days: int) -> None:
         self._control = socket.socket(socket.AF_UNIX)
+        atexit.register(self._control.close)
         self._one = threading.Lock()
         name = hashlib.sha256(repr((sorted(env.items()), days)).encode()).hexdigest()[:16]
         with _locked_place():
@@ -277,9 +278,18 @@ def _load() -> None:
 def _forked(listener: socket.socket) -> list[str]:
     """Serve. It returns in forks alone, with the words of a command."""
     controls: list[socket.socket] = []
+    children: dict[int, socket.socket] = {}
+    ended, wake = socket.socketpair()  # a byte comes whenever a child has ended
+    for end in (ended, wake):
+        end.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     while True:
-        _reap()
-        ready = select.select([listener, *controls], [], [], None if controls else PATIENCE)[0]
+        ready = select.select([listener, ended, *controls], [], [], None if controls else PATIENCE)[0]
+        if ended in ready:
+            ended.recv(4096)
+            _reap(children)
+            continue
         if listener in ready:
             controls.append(listener.accept()[0])
             continue
@@ -292,11 +302,15 @@ def _forked(listener: socket.socket) -> list[str]:
                 control.close()
                 if not controls:
                     _leave(listener)
-            elif os.fork() == 0:
-                for other in (listener, *controls):
+                continue
+            if (child := os.fork()) == 0:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for other in (listener, ended, wake, *controls, *children.values()):
                     other.close()
                 return _begun(fds)
-            for fd in fds:
+            children[child] = socket.socket(fileno=fds[0])
+            for fd in fds[1:]:
                 os.close(fd)
 
 
@@ -316,25 +330,18 @@ def _begun(fds: Sequence[int]) -> list[str]:
     line, *streams = fds
     with socket.socket(fileno=line) as told:
         request = json.loads(_read(told, _number(told)))
-        if child := os.fork():
-            _watch(told, child, streams)
+        told.sendall(os.getpid().to_bytes(NUMBER))
     return _become(request, streams)
 
 
-def _reap() -> None:
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
-def _watch(line: socket.socket, child: int, streams: Sequence[int]) -> NoReturn:
-    for stream in (*streams, 0, 1, 2):
-        os.close(stream)
-    line.sendall(child.to_bytes(NUMBER))
-    _, status = os.waitpid(child, 0)
-    with suppress(OSError):  # a test need not wait for it
-        line.sendall(status.to_bytes(NUMBER))
-    os._exit(0)
+def _reap(children: dict[int, socket.socket]) -> None:
+    """Tell the test of each child that has ended how it ended."""
+    while children:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if not child:
+            return
+        with children.pop(child) as line, suppress(OSError):  # a test need not wait for it
+            line.sendall(status.to_bytes(NUMBER))
 
 
 def _become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:

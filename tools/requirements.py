@@ -16,6 +16,7 @@ import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -208,14 +209,22 @@ class Module:
         kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         return {node.name: node for node in self.tree.body if isinstance(node, kinds)}
 
-    @property
+    @cached_property
+    def parts(self) -> dict[str, list[ast.AST]]:
+        """All nodes of each definition."""
+        return {name: list(ast.walk(node)) for name, node in self.definitions.items()}
+
+    @cached_property
     def entrance(self) -> str:
         """The name under which the module knows the entrance of the command line; empty if it does not."""
         return next((name for name, source in self.imported.items() if source == ("rebut.cli.app", "enter")), "")
 
     @cached_property
     def comments(self) -> dict[int, str]:
-        tokens = tokenize.generate_tokens(io.StringIO(self.path.read_text("utf-8")).readline)
+        text = self.path.read_text("utf-8")
+        if not any(map(MARK.search, text.splitlines())):
+            return {}
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         return {token.start[0]: token.string for token in tokens if token.type == tokenize.COMMENT}
 
     def ids(self, test: ast.stmt) -> tuple[str, ...]:
@@ -232,9 +241,9 @@ class Suite:
         files = (path for path in sorted(folder.rglob("*.py")) if "data" not in path.parts)
         self.modules = {path.stem: _module(path) for path in files}
         starts = {
-            (stem, name): _starts(node, module.entrance)
+            (stem, name): _starts(parts, module.entrance)
             for stem, module in self.modules.items()
-            for name, node in module.definitions.items()
+            for name, parts in module.parts.items()
         }
         uses = {key: set(self._used(*key)) for key in starts}
         self._by_command = {key for key, is_start in starts.items() if is_start}
@@ -254,8 +263,7 @@ class Suite:
     def _used(self, stem: str, name: str) -> Iterator[tuple[str, str]]:
         """The functions, classes and fixtures of the tests that a definition names."""
         module, names = self.modules[stem], set[str]()
-        node = module.definitions[name]
-        for part in ast.walk(node):
+        for part in module.parts[name]:
             if isinstance(part, ast.Name):
                 names.add(part.id)
             elif isinstance(part, ast.arg):  # a fixture, if one has this name
@@ -281,7 +289,10 @@ def suite(folder: Path) -> Suite:
 
 def _module(path: Path) -> Module:
     module = Module(path, ast.parse(path.read_text("utf-8")))
-    for node in ast.walk(module.tree):
+    others = (
+        ast.walk(node) for node in module.tree.body if module.definitions.get(getattr(node, "name", "")) is not node
+    )
+    for node in chain(*others, *module.parts.values()):
         if isinstance(node, ast.Import):
             module.imported |= {alias.asname or alias.name: (alias.name, "") for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -289,12 +300,12 @@ def _module(path: Path) -> Module:
     return module
 
 
-def _starts(node: ast.stmt, entrance: str) -> bool:
+def _starts(parts: Sequence[ast.AST], entrance: str) -> bool:
     """Whether the words of a command that runs rebut are in this code, or a call of the entrance."""
     return any(
         (isinstance(part, ast.List | ast.Tuple) and _is_command(part))
         or (isinstance(part, ast.Call) and bool(entrance) and _word(part.func) == entrance)
-        for part in ast.walk(node)
+        for part in parts
     )
 
 

@@ -144,7 +144,8 @@ class Git:
             git.top = top = Path(os.fsdecode(rest.removesuffix(b"\n")))
             # `core.worktree` lets a repository call any folder its own, your home for instance. Only a
             # folder that leads to the same repository, and contains the one we started in, is accepted.
-            if place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
+            # In `folder` itself git has just said so.
+            if top != folder and place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
                 return None
             if not await event_loop.in_thread(_holds, top, folder):
                 return None

@@ -15,6 +15,7 @@ from typing import Any
 
 import crashing
 import duels
+import forkserver
 import pytest
 from console import REBUT, at_a_terminal, piped
 
@@ -157,7 +158,7 @@ def test_a_failed_debate_is_a_row_with_its_class_and_is_resumed(workspace: Path,
 
 def started(file: str, out: Path, *more: str) -> subprocess.Popen[str]:
     words = [REBUT, "batch", file, "--out", str(out), *more]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return forkserver.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def until(path: Path, count: int) -> None:
@@ -444,7 +445,7 @@ def test_status_says_how_far_a_batch_is_while_it_runs_and_afterwards(workspace: 
     hanging = duels.seats(folder(tmp_path, "slow"), {"r1/opening@proposer": {"hang": True}})
     rows = [debate(seats, f"q{n}") for n in range(3)] + [debate(hanging, "slow"), debate(hanging, "slower")]
     longer = written(tmp_path / "more.jsonl", rows)
-    running = subprocess.Popen([REBUT, "batch", longer, "--out", str(out), "--at-once", "1"], stderr=subprocess.DEVNULL)
+    running = forkserver.Popen([REBUT, "batch", longer, "--out", str(out), "--at-once", "1"], stderr=subprocess.DEVNULL)
     try:
         wanted = {"debates": 5, "ended": 3, "failed": 0, "begun": 1, "waiting": 1, "running": True}
         deadline = time.monotonic() + 60

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import console
 import duels
+import forkserver
 import pytest
 
 from rebut.cli.app import enter
@@ -170,7 +171,7 @@ def test_a_dry_run_shows_what_would_leave_and_calls_nothing(
 def test_the_topic_can_come_from_standard_input(workspace: Path, tmp_path: Path) -> None:
     words = a_duel(tmp_path, "--json")
     words[1] = "-"
-    done = subprocess.run(
+    done = forkserver.run(
         [sys.executable, "-m", "rebut", *words], input="Is it safe?\x1b[31m\n", capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
@@ -300,7 +301,7 @@ def test_text_of_models_cannot_drive_the_terminal(
 
 
 def test_help_answers_and_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    done = subprocess.run([sys.executable, "-m", "rebut", "help", "all"], capture_output=True, text=True)
+    done = forkserver.run([sys.executable, "-m", "rebut", "help", "all"], capture_output=True, text=True)
     assert done.returncode == 0
     for name in ("duel", "run", "check", "list", "show", "resume", "fork", "replay", "export", "verify"):
         assert re.search(rf"^  {name} ", done.stdout, re.M)

@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import forkserver
 import pytest
 from console import REBUT, Once, at_a_terminal, piped
 
@@ -115,7 +116,7 @@ def test_a_session_that_has_ended_is_shown_without_its_file(folder: Path) -> Non
 def test_a_named_pipe_in_its_place_is_an_error_and_never_waited_for(words: list[str], folder: Path) -> None:  # C3
     (folder / "two.py").unlink()
     os.mkfifo(folder / "two.py")
-    done = subprocess.run(
+    done = forkserver.run(
         [REBUT, *words, "--yes"], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
     )
     assert done.returncode in (2, 3) and "two.py" in done.stdout + done.stderr, done.stderr

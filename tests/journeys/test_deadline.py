@@ -21,6 +21,7 @@ import console
 import crashing
 import crosses
 import duels
+import forkserver
 import panels
 import pytest
 import revisions
@@ -157,7 +158,7 @@ def test_the_last_word_leaves_no_tool_behind_that_was_only_asked_its_version(
 
 def test_standard_input_that_never_ends_takes_no_more_than_the_time_there_is(workspace: Path) -> None:
     # C17
-    child = subprocess.Popen(
+    child = forkserver.Popen(
         [console.REBUT, "plan", "-", "--deadline", "2", "--json", "--with", "scripted:a.json,scripted:b.json"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -227,7 +228,7 @@ def test_verbs_end_in_time_and_say_how_to_go_on(tmp_path: Path, workspace: Path,
 
 
 def rebut(*words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return forkserver.run(
         [console.REBUT, *words], capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL, timeout=GENEROUS
     )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import duels
+import forkserver
 import pytest
 from console import piped
 from repositories import commit, git, new
@@ -222,7 +222,7 @@ def test_a_linked_folder_for_a_state_file_gets_none(
 def test_a_linked_home_of_the_workspace_is_fine(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(new(tmp_path / "real", {"app.py": "import os\n"}))
-    done = subprocess.run(
+    done = forkserver.run(
         [sys.executable, "-m", "rebut", "review", "--with", "lint,rules"], cwd=link, capture_output=True, text=True
     )
     assert done.returncode in (0, 1), done.stderr

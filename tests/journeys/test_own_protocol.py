@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forkserver
 import pytest
 
 from rebut.testing import crash_at_every_call
@@ -40,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
 def rebut(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "rebut", *words]
     env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "REBUT_CONFIG": str(folder / "config.toml")}
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    return forkserver.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
 
 def test_findings_a_gate_a_file_and_what_it_was_worth(folder: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import crosses
 import duels
+import forkserver
 import pytest
 import voices
 from test_ask import chosen, said
@@ -33,7 +34,7 @@ def test_check_gives_what_the_command_gives() -> None:
     # C13
     plan = EXAMPLE / "PLAN.md"
     words = [str(REBUT), "check", str(plan), "--root", str(EXAMPLE), "--json"]
-    told = json.loads(subprocess.run(words, capture_output=True, text=True).stdout)
+    told = json.loads(forkserver.run(words, capture_output=True, text=True).stdout)
     checked = rebut.check(plan.read_text(), root=EXAMPLE, folder=plan.parent)
     assert checked.counts == told["counts"] == {"found": 3, "moved": 1, "absent": 4}
     rows = [(c.line, c.place, c.quote, c.mark, c.note, c.moved_to) for c in checked.citations]

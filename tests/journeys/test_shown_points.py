@@ -16,6 +16,7 @@ from typing import Any
 
 import crosses
 import duels
+import forkserver
 import panels
 import pytest
 import revisions
@@ -31,7 +32,9 @@ from rebut.record.events import Asked, Fact
 
 CART = "def total(prices):\n    result = 0\n    for price in prices:\n        result += price\n    return result\n"
 WRONG = CART.replace("in prices:", "in prices[1:]:")
-CODE = "from shop.cart import total\n\n\ndef test_every_price_counts():\n    assert total([1, 2, 3]) == 6\n"
+CODE = "from shop.cart import total\n\n\nassert total([1, 2, 3]) == 6\n"
+TESTED = "from shop.cart import total\n\n\ndef test_every_price_counts():\n    assert total([1, 2, 3]) == 6\n"
+"""The same for pytest, which takes ten times as long to start."""
 PATCH = (
     "--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ -1,5 +1,5 @@\n def total(prices):\n     result = 0\n"
     "-    for price in prices[1:]:\n+    for price in {over}:\n         result += price\n     return result\n"
@@ -54,7 +57,10 @@ def repo(tmp_path: Path) -> Path:
 
 
 def check(code: str = CODE, **changes: Any) -> dict[str, Any]:
-    return {"runner": "pytest", "code": code, "shows": "fails only on the new version", "prints": ""} | changes
+    return {"runner": "python", "code": code, "shows": "fails only on the new version", "prints": ""} | changes
+
+
+BY_PYTEST = check(TESTED, runner="pytest")
 
 
 def raised(**changes: Any) -> Any:
@@ -62,11 +68,11 @@ def raised(**changes: Any) -> Any:
     return crosses.raised("The first price is left out.", "shop/cart.py:3", evidence=evidence, check=check()) | changes
 
 
-def said(choice: str = "E", ruling: str = "valid P1", **more: Any) -> dict[str, Any]:
+def said(choice: str = "E", ruling: str = "valid P1", **changes: Any) -> dict[str, Any]:
     return {
-        "r1/critique@critic": crosses.critique(raised()),
+        "r1/critique@critic": crosses.critique(raised(**changes)),
         "r1/judgement@judge": crosses.judgement(choice, {"F1": ruling}),
-    } | more
+    }
 
 
 def review(repo: Path, answers: dict[str, Any], **named: Any) -> Outcome:
@@ -83,7 +89,7 @@ def prompts(outcome: Outcome) -> dict[str, str]:
 
 
 def test_a_check_is_run_and_the_judge_is_shown_what_it_did(repo: Path) -> None:
-    outcome = review(repo, said())
+    outcome = review(repo, said(check=BY_PYTEST))
     assert outcome.review is not None
     finding = outcome.review.findings[0]
     assert finding.check is not None and finding.check.mark == "shown"
@@ -154,7 +160,7 @@ def test_a_judge_that_rules_otherwise_in_a_later_round_ignores_no_check(repo: Pa
 
 
 def test_a_check_that_is_refuted_lowers_nothing_by_itself(repo: Path) -> None:
-    clumsy = crosses.critique(raised(check=check("def test_it():\n    assert True\n")))
+    clumsy = crosses.critique(raised(check=check("assert True\n")))
     outcome = review(repo, said() | {"r1/critique@critic": clumsy})
     assert outcome.review is not None
     finding = outcome.review.findings[0]
@@ -293,7 +299,7 @@ def seats(repo: Path, answers: dict[str, Any]) -> list[str]:
 
 
 def test_the_command_shows_the_check_and_the_gate_counts_what_is_shown(repo: Path) -> None:
-    words = seats(repo, said())
+    words = seats(repo, said(check=BY_PYTEST))
     done = piped("review", *words, "--run-checks", "--fail-on", "P1:shown", cwd=repo)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "F1, found, check shown, valid" in done.stdout
@@ -304,7 +310,7 @@ def test_the_command_shows_the_check_and_the_gate_counts_what_is_shown(repo: Pat
 @pytest.mark.parametrize(
     ("code", "exit_code", "said_of_it"),
     [
-        ("def test_it():\n    assert True\n", 0, "GATE PASSED"),
+        ("assert True\n", 0, "GATE PASSED"),
         ("from shop.cart import gone\n", 3, "F1: its check is broken"),
     ],
 )
@@ -601,7 +607,7 @@ def test_a_verdict_on_two_reviews_does_not_pass_over_a_check(repo: Path, changes
 
 
 def test_checks_run_again_become_test_files_and_are_in_every_export(repo: Path, tmp_path: Path) -> None:
-    answers = said("C") | {
+    answers = said("C", check=BY_PYTEST) | {
         "r1/version.code@judge": crosses.patch(PATCH.format(over="prices")),
         "r2/critique@critic": crosses.critique(earlier=[crosses.looked("F1", "fixed")], agrees=True),
     }
@@ -618,7 +624,7 @@ def test_checks_run_again_become_test_files_and_are_in_every_export(repo: Path, 
     wrote = piped("export", id, "--format", "tests", "-o", str(folder), cwd=repo)
     assert wrote.returncode == 0, wrote.stderr
     (file,) = folder.iterdir()
-    assert file.name == "test_f1_the_first_price_is_left_out.py" and CODE.strip() in file.read_text()
+    assert file.name == "test_f1_the_first_price_is_left_out.py" and TESTED.strip() in file.read_text()
     assert piped("export", id, "--format", "tests", "-o", str(folder), cwd=repo).returncode == 2  # it is there already
     (repo / "linked").symlink_to(tmp_path)
     through = piped("export", id, "--format", "tests", "-o", "linked/more", cwd=repo)
@@ -747,9 +753,9 @@ def test_a_text_is_checked_by_running_its_blocks_only_if_that_command_says_so(re
 
 
 def test_a_debate_that_was_killed_while_a_check_ran_runs_it_again(repo: Path) -> None:
-    slow = CODE.replace("    assert", "    import time\n    time.sleep(3)\n    assert")
+    slow = CODE.replace("assert", "import time\ntime.sleep(3)\nassert")
     words = seats(repo, said("B") | {"r1/critique@critic": crosses.critique(raised(check=check(slow)))})
-    child = subprocess.Popen([REBUT, "review", *words, "--run-checks", "-q"], cwd=repo, stdout=subprocess.DEVNULL)
+    child = forkserver.Popen([REBUT, "review", *words, "--run-checks", "-q"], cwd=repo, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
     while not (running := _checks_of(child.pid)) and time.monotonic() < until:
         time.sleep(0.05)

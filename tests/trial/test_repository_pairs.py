@@ -27,11 +27,14 @@ from shop import invoice
 raises = pytest.raises
 """
 CHECK = inspect.getsource(corpus_checks.billing_invoice) + "\n\ndef test_invoice():\n    billing_invoice(invoice)\n"
+QUICK = "[pytest]\naddopts = -p no:hypothesispytest -p no:xdist -p no:xdist.looponfail -p no:anyio -p no:platformdirs\n"
+"""Without plugins that these tests do not use, pytest starts in half of the time."""
 WEAK = "from shop import invoice\n\n\ndef test_tiers():\n    assert invoice.TIERS[0][1] == 12\n    assert invoice.pay\n"
 
 
 def shop(folder: Path, test: str = HEAD + CHECK, before: str = BEFORE) -> Path:
-    repo = repositories.new(folder, {"shop/__init__.py": "", "shop/invoice.py": before, "README.md": "# Shop\n"})
+    files = {"shop/__init__.py": "", "shop/invoice.py": before, "README.md": "# Shop\n", "pytest.ini": QUICK}
+    repo = repositories.new(folder, files)
     repositories.commit(repo)
     (repo / "shop/invoice.py").write_text(AFTER)
     if test:

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import forkserver
 import pytest
 import reviewers
 from console import REBUT, at_a_terminal, piped
@@ -150,7 +151,7 @@ def test_lint_alone_needs_no_model(workspace: Path, tmp_path: Path) -> None:
 def started(server: Loopback, out: Path) -> subprocess.Popen[str]:
     words = [REBUT, "trial", *TWO, "--arms", "one,cross", "--pairs", "6", "--out", str(out), "--at-once", "2"]
     env = {**os.environ, **environment(server)}
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    return forkserver.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
 
 
 def until(path: Path, count: int) -> None:

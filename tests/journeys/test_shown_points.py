@@ -32,9 +32,9 @@ from rebut.record.events import Asked, Fact
 
 CART = "def total(prices):\n    result = 0\n    for price in prices:\n        result += price\n    return result\n"
 WRONG = CART.replace("in prices:", "in prices[1:]:")
-CODE = "from shop.cart import total\n\n\nassert total([1, 2, 3]) == 6\n"
-TESTED = "from shop.cart import total\n\n\ndef test_every_price_counts():\n    assert total([1, 2, 3]) == 6\n"
-"""The same for pytest, which takes ten times as long to start."""
+CODE = "from shop.cart import total\n\n\ndef test_every_price_counts():\n    assert total([1, 2, 3]) == 6\n"
+SCRIPTED = "from shop.cart import total\n\nassert total([1, 2, 3]) == 6\n"
+"""The same without pytest, whose start takes ten times as long; a check is run six times."""
 PATCH = (
     "--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ -1,5 +1,5 @@\n def total(prices):\n     result = 0\n"
     "-    for price in prices[1:]:\n+    for price in {over}:\n         result += price\n     return result\n"
@@ -57,10 +57,10 @@ def repo(tmp_path: Path) -> Path:
 
 
 def check(code: str = CODE, **changes: Any) -> dict[str, Any]:
-    return {"runner": "python", "code": code, "shows": "fails only on the new version", "prints": ""} | changes
+    return {"runner": "pytest", "code": code, "shows": "fails only on the new version", "prints": ""} | changes
 
 
-BY_PYTEST = check(TESTED, runner="pytest")
+QUICK = check(SCRIPTED, runner="python")
 
 
 def raised(**changes: Any) -> Any:
@@ -89,7 +89,7 @@ def prompts(outcome: Outcome) -> dict[str, str]:
 
 
 def test_a_check_is_run_and_the_judge_is_shown_what_it_did(repo: Path) -> None:
-    outcome = review(repo, said(check=BY_PYTEST))
+    outcome = review(repo, said())
     assert outcome.review is not None
     finding = outcome.review.findings[0]
     assert finding.check is not None and finding.check.mark == "shown"
@@ -116,14 +116,14 @@ def test_without_the_flag_nothing_is_offered_and_nothing_runs(repo: Path) -> Non
 
 def test_what_a_check_shows_is_not_ruled_invalid_without_a_word_on_the_check(repo: Path) -> None:
     wrong = crosses.judgement("A", {"F1": "invalid P1"})
-    outcome = review(repo, said() | {"r1/judgement@judge": wrong})
+    outcome = review(repo, said(check=QUICK) | {"r1/judgement@judge": wrong})
     assert [d.kind for d in outcome.doubts if d.kind == "check ignored"] == ["check ignored"]
     assert outcome.heading.endswith("A CHECK WAS IGNORED") and not outcome.conclusive
     attempts = record_of(outcome).calls["r1/judgement@judge"].attempts
     assert len(attempts) == 2  # sent back once
     with_fault = crosses.judgement("A", {"F1": "invalid P1"})
     with_fault["findings"][0]["check_fault"] = "It calls total with integers, which is never done."
-    ruled = review(repo, said() | {"r1/judgement@judge": [wrong, with_fault]})
+    ruled = review(repo, said(check=QUICK) | {"r1/judgement@judge": [wrong, with_fault]})
     assert "check ignored" not in [d.kind for d in ruled.doubts]
     assert ruled.review is not None and "On its check: It calls total" in ruled.review.findings[0].reason
 
@@ -131,7 +131,7 @@ def test_what_a_check_shows_is_not_ruled_invalid_without_a_word_on_the_check(rep
 def added(**ruling: Any) -> dict[str, Any]:
     """The judge adds a finding that a check shows, and the critic rules on it."""
     small = crosses.raised("A plain name.", "shop/cart.py:2", severity="P3", evidence=[], check=None)
-    own = raised(text="The sum is wrong.")
+    own = raised(text="The sum is wrong.", check=QUICK)
     weighed = {"id": "F2", "ruling": "invalid", "severity": "P1", "reason": "I do not think so."} | ruling
     return {
         "r1/critique@critic": crosses.critique(small),
@@ -151,8 +151,8 @@ def test_nor_by_the_critic_where_the_judge_added_it(repo: Path) -> None:
 
 
 def test_a_judge_that_rules_otherwise_in_a_later_round_ignores_no_check(repo: Path) -> None:
-    answers = said("D", "invalid P1") | {
-        "r2/critique@critic": crosses.critique(raised(same_as="F1")),
+    answers = said("D", "invalid P1", check=QUICK) | {
+        "r2/critique@critic": crosses.critique(raised(same_as="F1", check=QUICK)),
         "r2/judgement@judge": crosses.judgement("E", {"F1": "valid P1"}),
     }
     outcome = review(repo, answers, rounds=2)
@@ -160,7 +160,7 @@ def test_a_judge_that_rules_otherwise_in_a_later_round_ignores_no_check(repo: Pa
 
 
 def test_a_check_that_is_refuted_lowers_nothing_by_itself(repo: Path) -> None:
-    clumsy = crosses.critique(raised(check=check("assert True\n")))
+    clumsy = crosses.critique(raised(check=check("def test_it():\n    assert True\n")))
     outcome = review(repo, said() | {"r1/critique@critic": clumsy})
     assert outcome.review is not None
     finding = outcome.review.findings[0]
@@ -172,7 +172,7 @@ def test_a_check_that_is_refuted_lowers_nothing_by_itself(repo: Path) -> None:
 def test_after_a_fix_the_check_runs_again_and_decides_whether_it_is_fixed(
     repo: Path, over: str, side: str, seen: str
 ) -> None:
-    answers = said("C") | {
+    answers = said("C", check=QUICK) | {
         "r1/version.code@judge": crosses.patch(PATCH.format(over=over)),
         "r2/critique@critic": crosses.critique(earlier=[crosses.looked("F1", "fixed")], agrees=True),
         "r2/judgement@judge": crosses.judgement("E", {}),
@@ -227,7 +227,7 @@ def test_a_finding_of_an_earlier_review_is_fixed_only_if_its_check_passes_now(
     repo: Path, text: str, side: str, exit_code: int
 ) -> None:
     branch(repo)
-    assert on_branch(repo, said("B"), "--fail-on", "P1").returncode == 1
+    assert on_branch(repo, said("B", check=QUICK), "--fail-on", "P1").returncode == 1
     (repo / "shop/cart.py").write_text(text + "\n\ndef more():\n    return 1\n")
     commit(repo)
     done = on_branch(repo, AGREES, "--fail-on", "P1:shown")
@@ -299,7 +299,7 @@ def seats(repo: Path, answers: dict[str, Any]) -> list[str]:
 
 
 def test_the_command_shows_the_check_and_the_gate_counts_what_is_shown(repo: Path) -> None:
-    words = seats(repo, said(check=BY_PYTEST))
+    words = seats(repo, said())
     done = piped("review", *words, "--run-checks", "--fail-on", "P1:shown", cwd=repo)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "F1, found, check shown, valid" in done.stdout
@@ -310,7 +310,7 @@ def test_the_command_shows_the_check_and_the_gate_counts_what_is_shown(repo: Pat
 @pytest.mark.parametrize(
     ("code", "exit_code", "said_of_it"),
     [
-        ("assert True\n", 0, "GATE PASSED"),
+        ("def test_it():\n    assert True\n", 0, "GATE PASSED"),
         ("from shop.cart import gone\n", 3, "F1: its check is broken"),
     ],
 )
@@ -357,14 +357,16 @@ def test_the_config_counts_only_where_a_person_is_there(repo: Path, own_home: Pa
     assert "checks" not in record.facts
     from console import at_a_terminal
 
-    at_a_terminal("review", *seats(repo, said("B")), cwd=repo, env=env)
+    at_a_terminal("review", *seats(repo, said("B", check=QUICK)), cwd=repo, env=env)
     newest = sessions.load(sessions.sessions(sessions.home())[0].folder)
     assert newest.facts["checks"].value["runners"]
 
 
 def test_python_says_so_itself(repo: Path) -> None:
     outcome = rebut.review(
-        models=list(crosses.seats(repo.parent / "seats", said("B")).values()), workspace=repo, run_checks=True
+        models=list(crosses.seats(repo.parent / "seats", said("B", check=QUICK)).values()),
+        workspace=repo,
+        run_checks=True,
     )
     assert outcome.review is not None and outcome.review.findings[0].check is not None
 
@@ -607,7 +609,7 @@ def test_a_verdict_on_two_reviews_does_not_pass_over_a_check(repo: Path, changes
 
 
 def test_checks_run_again_become_test_files_and_are_in_every_export(repo: Path, tmp_path: Path) -> None:
-    answers = said("C", check=BY_PYTEST) | {
+    answers = said("C") | {
         "r1/version.code@judge": crosses.patch(PATCH.format(over="prices")),
         "r2/critique@critic": crosses.critique(earlier=[crosses.looked("F1", "fixed")], agrees=True),
     }
@@ -624,7 +626,7 @@ def test_checks_run_again_become_test_files_and_are_in_every_export(repo: Path, 
     wrote = piped("export", id, "--format", "tests", "-o", str(folder), cwd=repo)
     assert wrote.returncode == 0, wrote.stderr
     (file,) = folder.iterdir()
-    assert file.name == "test_f1_the_first_price_is_left_out.py" and TESTED.strip() in file.read_text()
+    assert file.name == "test_f1_the_first_price_is_left_out.py" and CODE.strip() in file.read_text()
     assert piped("export", id, "--format", "tests", "-o", str(folder), cwd=repo).returncode == 2  # it is there already
     (repo / "linked").symlink_to(tmp_path)
     through = piped("export", id, "--format", "tests", "-o", "linked/more", cwd=repo)
@@ -753,8 +755,8 @@ def test_a_text_is_checked_by_running_its_blocks_only_if_that_command_says_so(re
 
 
 def test_a_debate_that_was_killed_while_a_check_ran_runs_it_again(repo: Path) -> None:
-    slow = CODE.replace("assert", "import time\ntime.sleep(3)\nassert")
-    words = seats(repo, said("B") | {"r1/critique@critic": crosses.critique(raised(check=check(slow)))})
+    slow = SCRIPTED.replace("assert", "import time\ntime.sleep(3)\nassert")
+    words = seats(repo, said("B") | {"r1/critique@critic": crosses.critique(raised(check=QUICK | {"code": slow}))})
     child = forkserver.Popen([REBUT, "review", *words, "--run-checks", "-q"], cwd=repo, stdout=subprocess.DEVNULL)
     until = time.monotonic() + 60
     while not (running := _checks_of(child.pid)) and time.monotonic() < until:

@@ -225,9 +225,9 @@ async def _short(
         outcome = await starting.start(made, setup.environment)
         if outcome.review is None or made.target is None:
             return outcome
-        from rebut.reports.review import heading
+        from rebut.reports.review import decided, heading
 
-        return replace(outcome, heading=heading(outcome, made.target))
+        return replace(outcome, heading=heading(outcome, made.target), decision=decided(outcome, made.target))
 
     return await _in_time(act, _setup(named.pop("setup", None), named))
 

@@ -76,6 +76,14 @@ def test_a_refusal_is_two_lines_with_what_fixes_it(
         assert fixes in shown["hint"] and message in shown["error"] and shown["exit"] == 3
 
 
+def test_every_seat_of_a_model_that_does_not_exist_is_to_be_named_anew(tmp_path: Path) -> None:
+    words = ("ask", "Redis?", "--proposer", "openai:gpt-5", "--challenger", "openai:gpt-5-mini")
+    with Loopback(mode="status", status=404, message="The model does not exist") as server:
+        _, helps = error_of(*words, env=keyed(server), cwd=tmp_path)
+    # the judge has the proposer's model
+    assert "--seat proposer=SPEC --seat challenger=SPEC --seat judge=SPEC`" in helps, helps
+
+
 def test_the_codes_of_a_provider_are_for_programs(tmp_path: Path) -> None:
     with Loopback(mode="status", status=401, message="No such key.") as server:
         why, _ = error_of(*DUEL, env=keyed(server), cwd=tmp_path)

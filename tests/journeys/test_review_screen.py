@@ -178,7 +178,7 @@ def test_a_review_is_printed_in_the_format_that_is_asked_for(shop: Path, verb: s
         whole = json.loads(done.stdout)
         assert whole["exit"] == 1 if form == "json" else whole["runs"][0]["results"][0]["level"] == "error"
     else:
-        begins = {"github": "::error file=api/orders.py,line=5", "md": "# cross: uncommitted changes"}
+        begins = {"github": "::error file=api/orders.py,line=5", "md": f"# {verb}: uncommitted changes"}
         begins["text"] = "  api/orders.py:5  P1" if verb == "review" else "  STOPPED  1 finding stands"
         assert done.stdout.startswith(begins[form]), done.stdout
         assert ("GATE FAILED" in done.stdout) == (form == "text")
@@ -255,6 +255,32 @@ def test_a_file_that_no_analyser_is_for_is_a_file_that_was_not_read(shop: Path) 
     assert "- not read: notes.md: no analyser is for such a file" in done.stdout
 
 
+def test_a_change_that_no_analyser_reads_was_not_reviewed(shop: Path) -> None:
+    git(shop, "checkout", "-q", ".")
+    (shop / "README.md").write_text("# The shop\n")
+    done = voices.cli("review", "--with", "lint,rules", "-q", cwd=shop)
+    assert done.returncode == 3 and done.stdout.startswith("  Not decided: 1 of 1 file not read."), done.stdout
+    assert "Nothing was reviewed · " in done.stdout and "lint reviewed" not in done.stdout
+    told = json.loads(voices.cli("review", "--with", "lint,rules", "--json", cwd=shop).stdout)
+    assert (told["kind"], told["conclusive"], told["review"]["converged"]) == ("stopped", False, False)
+    assert told["heading"] == told["decision"] == "Not decided: 1 of 1 file not read. Nothing was reviewed."
+    assert told["review"]["summary"] == "no finding stands; no file of the change was read"
+    done = voices.cli("cross", "--critic", "lint", "--judge", "rules", cwd=shop)
+    assert done.returncode == 3 and done.stdout.startswith("  STOPPED, 1 FILE NOT READ  no finding stands; no file of")
+    assert "found nothing" not in done.stdout and "no debate was needed" not in done.stdout
+    assert "Have a model or a person read the change" in done.stdout and "Keep Original" not in done.stdout
+
+
+def test_the_result_of_a_review_is_in_the_words_of_a_reviewer_for_programs_too(shop: Path) -> None:
+    told = json.loads(review(shop, found(FIX), "--json").stdout)
+    assert told["heading"] == "1 problem to fix (1 P1)"
+    assert told["decision"] == "1 problem to fix (1 P1). because of E" and told["conclusive"]
+    page = voices.cli("export", "last", cwd=shop).stdout
+    assert page.startswith("# review: uncommitted changes") and "\n**1 problem to fix (1 P1)**\n" in page
+    told = json.loads(review(shop, found(FIX), "--json", "--again", verb="cross").stdout)
+    assert told["heading"] == "STOPPED" and told["decision"] == "Stopped: no version was chosen. because of E"
+
+
 def test_files_that_the_base_commit_permits_to_leave_unread_are_accepted_and_told(shop: Path) -> None:  # C17
     (shop / "rebut.toml").write_text('[gate]\nunread_ok = ["*.md", "*.bin"]\n')
     git(shop, "stash", "-q")
@@ -266,6 +292,7 @@ def test_files_that_the_base_commit_permits_to_leave_unread_are_accepted_and_tol
     done = voices.cli(*words, cwd=shop)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Nothing to review: [gate] unread_ok accepts that 1 file of the change is not" in done.stdout
+    assert "lint reviewed" not in done.stdout
     (shop / "more.py").write_text("x = 1\n")
     git(shop, "add", "more.py")
     done = voices.cli(*words, "--fail-on", "P1", cwd=shop)

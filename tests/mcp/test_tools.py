@@ -43,7 +43,7 @@ def test_both_eras_over_the_streams_of_a_process(shop: Path, own_home: Path, era
         listed = (await client.list_resources()).resources
         assert [str(one.uri) for one in listed] == [f"rebut://session/{found['session']}"]
         (page,) = (await client.read_resource(f"rebut://session/{found['session']}")).contents
-        assert page.text.startswith("# cross: ") and "It commits before it charges." in page.text
+        assert page.text.startswith("# review: ") and "It commits before it charges." in page.text
 
     talk(beside(shop, era), use)
 

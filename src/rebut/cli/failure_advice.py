@@ -48,11 +48,13 @@ def unanswered(record: Record) -> Unanswered | None:
             names.append(name)
     (why, who), *others = whys.items()
     more = f"; {sum(len(names) for _, names in others)} more did not answer either" if others else ""
-    other = next((one.seat for one in failed if one.failure == "missing tool"), "")
+    gone = {one.seat: _spec(record, one) for one in failed if one.failure == "missing tool"}
+    same = [str(seat["seat"]) for seat in record.opened.seats if seat["spec"] in gone.values()]
+    other = " ".join(f"--seat {seat}=SPEC" for seat in dict.fromkeys([*gone, *same]))
     return Unanswered(
         f"{' and '.join(who)} did not answer: {why}{more}",
         " ".join(dict.fromkeys([*(one.hint or LATER for one in failed), *([DOCTOR] if others else [])])),
-        f"rebut fork {{}} --seat {other}=SPEC" if other else "rebut resume {}",
+        f"rebut fork {{}} {other}" if other else "rebut resume {}",
     )
 
 

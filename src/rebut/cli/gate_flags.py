@@ -223,6 +223,7 @@ class Gating:
         extra: dict[str, object] = {"reused": self.reused}
         if self.verb:
             extra["heading"] = review.heading(found.outcome, self.target)
+            extra["decision"] = review.decided(found.outcome, self.target)
         ending = partial(review.ending, target=self.target, brief=self.quiet) if self.verb else terminal.ending
         if self.form:
             code = found.ruling.code if self.held.asked_for else outcome.exit_code

@@ -19,6 +19,7 @@ LONGEST_CONTENT = 20_000
 ENDED = {
     "agreed": "the critic agrees",
     "clean": "static analysers found nothing",
+    "unread": "no file of the change was read",
     "quiet": "two rounds brought nothing new",
     "rounds": "all rounds are used",
     "unwritten": "the chosen version could not be written",
@@ -164,7 +165,7 @@ class ReviewResult:
     unresolved: tuple[str, ...] = ()
     next_actions: tuple[str, ...] = ()
     stopped_by: str = ""
-    """agreed, quiet, rounds, unwritten, minutes, limit, failed, or the choice A, B or E."""
+    """agreed, unread, quiet, rounds, unwritten, minutes, limit, failed, or the choice A, B or E."""
     judge_failed: str = ""
     """In which round the judge was asked and gave no answer, and why."""
     slips: tuple[str, ...] = ()
@@ -346,6 +347,8 @@ class ReviewResult:
         """What is left if neither the judge nor a finding names an action."""
         if standing := [f.id for f in self.shown]:
             return f"Fix or answer {', '.join(standing)}: {'it stands' if len(standing) == 1 else 'they stand'}."
+        if self.stopped_by == "unread":
+            return "Have a model or a person read the change: none of its files was reviewed."
         return "Settle what is unresolved." if self.unresolved else "nothing is left to do"
 
 

@@ -10,18 +10,21 @@ from rebut.core.text import cut, inline, tame
 from rebut.domain import render
 from rebut.domain.checks import CodeCheck
 from rebut.domain.ledger import ledger_to_json
-from rebut.domain.session_status import counted_ledger, headline_of, ledger_of, outcome_of, status
+from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import asked_by, counted_ledger, headline_of, ledger_of, outcome_of, status
 from rebut.domain.user_notes import heard, unheard
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record, seat_of
+from rebut.reports import review
 from rebut.reports.terminal import spent, worth_markdown
+from rebut.workspace.targets.target import target_of, text_target
 
 
 def markdown(record: Record) -> str:
     """A whole session as one Markdown document."""
     opened, outcome, ledger = record.opened, outcome_of(record), ledger_of(record)
     rows = [
-        f"# {inline(opened.protocol)}: {inline(cut(opened.topic, 120))}",
+        f"# {asked_by(record) or inline(opened.protocol)}: {inline(cut(opened.topic, 120))}",
         "",
         f"Session `{opened.id}`, opened {record.lines[0].at}.",
         "",
@@ -37,9 +40,7 @@ def markdown(record: Record) -> str:
         "",
         "## Outcome",
         "",
-        f"**{inline(outcome.heading)}{f': {inline(headline_of(outcome))}' if outcome.verdict else ''}**"
-        if outcome
-        else f"Still {status(record)}.",
+        f"**{_heading(record, outcome)}**" if outcome else f"Still {status(record)}.",
         "",
     ]
     if outcome:
@@ -76,6 +77,13 @@ def markdown(record: Record) -> str:
         rows += ["## Checks", "", *_checks(final.checks)]
     rows += ["## Cost", "", spent(record.spent()), ""]
     return "\n".join(rows).rstrip() + "\n"
+
+
+def _heading(record: Record, outcome: Outcome) -> str:
+    """The heading; a session of `review` or `plan` has that of its command."""
+    if outcome.review and asked_by(record):
+        return inline(review.heading(outcome, target_of(record) or text_target(record.opened.topic)))
+    return inline(outcome.heading) + (f": {inline(headline_of(outcome))}" if outcome.verdict else "")
 
 
 def _checks(found: Sequence[tuple[str, CodeCheck]]) -> list[str]:

@@ -87,7 +87,7 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
     if counts:
         return f"{counted(len(problems) + len(before), 'problem')} to fix ({', '.join(counts)})"
     if not outcome.conclusive or not outcome.complete:
-        nothing = target is not None and target.changes and not files_read(outcome, target)[0]
+        nothing = target is not None and _nothing_read(outcome, target)
         return "nothing was reviewed" if nothing else "no problem found in what was reviewed"
     if fixed := _fixed(made):  # the reviewed files still have them until the patch is applied
         return f"{counted(len(fixed), 'problem')} found, fixed in the final version"
@@ -110,6 +110,10 @@ def files_read(outcome: Outcome, target: Target) -> tuple[int, int]:
     return len(target.changes) - skipped, len(target.changes) + len(unread) - skipped
 
 
+def _nothing_read(outcome: Outcome, target: Target) -> bool:
+    return bool(target.changes) and not files_read(outcome, target)[0]
+
+
 def _fixed(made: ReviewResult) -> list[ReviewFinding]:
     """The problems that the final version fixes."""
     return [f for f in made.findings if f.hidden == "fixed" and f.severity != "P3" and not f.fixed_by]
@@ -127,7 +131,7 @@ def summary(outcome: Outcome, target: Target) -> str:
     if "fixed in" in (first := headline(outcome, target)):
         aside.pop("fixed", None)
     parts = [", ".join([first, *(f"{n} {word}" for word, n in aside.items())])]
-    parts += [", ".join(_who(outcome.seats))] if outcome.seats else []
+    parts += [", ".join(_who(outcome.seats))] if outcome.seats and not _nothing_read(outcome, target) else []
     parts.append(f"{duration(outcome.spent.seconds)}, {money(outcome.spent.usd)}")
     text = " · ".join(parts)
     return text[:1].upper() + text[1:]
@@ -149,7 +153,16 @@ def doubtful(outcome: Outcome, target: Target) -> str:
 
 def heading(outcome: Outcome, target: Target) -> str:
     """The heading of `review` and `plan` for programs: why nothing was decided, if so; what the findings come to."""
-    return f"{doubtful(outcome, target)} {headline(outcome, target)}".strip()
+    why, found = doubtful(outcome, target), headline(outcome, target)
+    return f"{why} {found[:1].upper()}{found[1:]}." if why else found
+
+
+def decided(outcome: Outcome, target: Target) -> str:
+    """What follows from a review, for programs: its heading as a sentence, and the reason of who chose last."""
+    made = outcome.review
+    assert made is not None
+    said = heading(outcome, target).rstrip(".")
+    return " ".join([f"{said[:1].upper()}{said[1:]}.", *(cut(one.reason, 600) for one in made.history[-1:])])
 
 
 def by_programs(outcome: Outcome) -> str:

@@ -16,7 +16,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from rebut.backends.embedded.weights import Weights
+from rebut.backends.embedded.weights import Weights, partial
 from rebut.core.errors import RebutError, UsageError
 
 HOST = "https://huggingface.co"
@@ -48,7 +48,7 @@ def fetch(
 ) -> None:
     """Download the file to `target`. What an interrupted download left in `target`.part is not asked for again."""
     host = _host(env)
-    url, part = f"{host}/{weights.place}", target.with_name(f"{target.name}.part")
+    url, part = f"{host}/{weights.place}", partial(target)
     with _claimed(part, weights) as file:
         download = _Download(weights, file)
         if (free := shutil.disk_usage(target.parent).free) < (missing := weights.size - download.length) + SPARE:
@@ -93,10 +93,16 @@ class _Download:
             except _BrokeOff as error:
                 fruitless = fruitless + 1 if self.length <= before else 1
                 if fruitless > len(PAUSES):
-                    here = f"{_mb(self.length)} of {_mb(size)} are here" if self.length else "nothing is here yet"
+                    get = f"rebut models get {self._weights.id}"
+                    if not self.length:
+                        raise NotFetched(
+                            f"{self._weights.name} cannot be downloaded from {urlsplit(url).netloc}: {error}",
+                            f"Check the network, set {MIRROR} to a mirror, or use a file: {get} --from FILE.",
+                        ) from error
                     raise NotFetched(
-                        f"the download of {self._weights.name} broke off ({error}); {here}",
-                        f"`rebut models get {self._weights.id}` continues it. A mirror: set {MIRROR}.",
+                        f"the download of {self._weights.name} broke off ({error}); "
+                        f"{_mb(self.length)} of {_mb(size)} are here",
+                        f"`{get}` continues it. A mirror: set {MIRROR}.",
                     ) from error
                 time.sleep(PAUSES[fruitless - 1])
 
@@ -117,7 +123,8 @@ class _Download:
                     left -= len(piece)
                     yield piece
         except (HTTPException, OSError) as error:
-            raise _BrokeOff(getattr(error, "strerror", "") or getattr(error, "reason", "") or str(error)) from error
+            cause = getattr(error, "reason", error)
+            raise _BrokeOff(getattr(cause, "strerror", "") or str(cause)) from error
         if left:
             raise _BrokeOff("the connection was closed")
 

@@ -86,6 +86,16 @@ def is_here(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) ->
     return _length(path(weights, env)) == weights.size
 
 
+def downloaded(weights: Weights, env: Mapping[str, str] | None = None) -> int:
+    """How many bytes an interrupted download left, which the next one need not ask for."""
+    return max(0, _length(partial(path(weights, env))))
+
+
+def partial(file: Path) -> Path:
+    """Where a download is until it is complete."""
+    return file.with_name(f"{file.name}.part")
+
+
 def larger_here(env: Mapping[str, str] | None = None) -> list[Weights]:
     """The downloaded models that can argue, the best first."""
     return [one for one in LARGER if _length(path(one, env)) == one.size]

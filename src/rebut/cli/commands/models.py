@@ -91,6 +91,8 @@ def _list(as_json: bool) -> int:
                 here = weights.is_sound(model, env=os.environ)
                 damaged = not here and weights.path(model, env=os.environ).exists()
                 state = "here" if here else "damaged" if damaged else "not here"
+                if not here and (part := weights.downloaded(model, env=os.environ)):
+                    state = f"{part // 1_000_000:,} MB of it here"
                 get = "" if here else f"rebut models get{f' {model.id}' if model.place else ''}"
                 about = f" {model.size // 1_000_000:,} MB: {state}"
                 about = about if model.place else f"{model.name},{about}"

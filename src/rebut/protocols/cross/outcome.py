@@ -34,12 +34,13 @@ from rebut.workspace.targets.target import Target, absent_citations
 WHY = {
     "agreed": "the critic agrees",
     "clean": review_result.ENDED["clean"],
+    "unread": review_result.ENDED["unread"],
     "quiet": "two rounds in a row brought no new P1 or P2",
     "rounds": "all rounds are used",
     "A": "the original is kept",
     "B": "the critic's recommendation is accepted",
     "unwritten": review_result.ENDED["unwritten"],
-    "E": "it was stopped without a decision",
+    "E": "no version was chosen",
 }
 QUIET_ROUNDS = 2
 CITATION = "C"
@@ -84,6 +85,8 @@ def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
 def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     if state.unwritten and cause in ("agreed", "quiet", "rounds", "B") and not _by_person(debate, state, cause):
         cause = "unwritten"  # what was chosen does not exist, so nothing is decided
+    if cause == "agreed" and _reads_nothing(debate):
+        cause = "unread"  # no objection to what was not read is no agreement
     made, planned = result(debate, state, cause), debate.planned(debate.settings.rounds)
     stand_in = debate.spoke_for(debate.seat("critic"))
     others = [debate.seat("judge"), *(p for p in debate.seats("author") if p.spec.provider != "human")]
@@ -158,6 +161,13 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
 
 def _why(made: ReviewResult, cause: str) -> str:
     return "clean" if made.analysed and cause == "agreed" else cause
+
+
+def _reads_nothing(debate: Debate) -> bool:
+    """Whether no file of the change was read, as when there is no analyser for any of them."""
+    unread = debate.unread.lines
+    changes = debate.target.changes
+    return bool(changes) and all(any(line.startswith(f"{c.path}: ") for line in unread) for c in changes)
 
 
 def _by_person(debate: Debate, state: CrossState, cause: str) -> bool:

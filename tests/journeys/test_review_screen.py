@@ -271,6 +271,17 @@ def test_a_change_that_no_analyser_reads_was_not_reviewed(shop: Path) -> None:
     assert "Have a model or a person read the change" in done.stdout and "Keep Original" not in done.stdout
 
 
+def test_what_leaves_a_review_conclusive_is_told_with_it(shop: Path) -> None:
+    said = found(FIX)
+    said["r1/judgement@judge"]["reason"] = "F1 was withdrawn by the critic."
+    done = review(shop, said, "-q")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "note          the reasons say that F1 was withdrawn; on record it is" in done.stdout
+    one = duels.script(shop.parent / "one.json", found(FIX), model="one")
+    done = voices.cli("review", "--with", f"{one},{one}", "-q", cwd=shop)
+    assert done.returncode == 0 and "note          one model had every seat" in done.stdout, done.stdout + done.stderr
+
+
 def test_the_result_of_a_review_is_in_the_words_of_a_reviewer_for_programs_too(shop: Path) -> None:
     told = json.loads(review(shop, found(FIX), "--json").stdout)
     assert told["heading"] == "1 problem to fix (1 P1)"

@@ -49,7 +49,7 @@ RULES: Mapping[str, Rule] = {
         "the judge keeps the original although it calls a P1 or P2 valid, or a verdict approves beside a high finding"
     ),
     "not written": Rule("the version that was chosen could not be written, or its patch does not apply"),
-    "same model": Rule("the critic is the model that wrote what it reviews, or the judge's model"),
+    "same model": Rule("the critic is the model that wrote what it reviews, or the judge's model answered for it"),
     "nothing raised": Rule("no point was raised against the position"),
     "struck points": Rule("every point of the winner rests on a citation that is absent"),
     "order decides": Rule("the judge's choice changes with the order in which the sides are shown"),

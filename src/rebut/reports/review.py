@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from rebut.core.text import counted, cut, squeeze
 from rebut.domain.amounts import duration, money
+from rebut.domain.doubts import ONLY_ACCEPTED
 from rebut.domain.outcome import BY_PROGRAMS, Outcome, Seated
 from rebut.domain.review_result import CHECK, OUTSIDE, ReviewFinding, ReviewResult
 from rebut.reports.terminal import hanging, labelled, shown_spec
@@ -311,9 +312,10 @@ def _who(seats: Sequence[Seated]) -> Iterable[str]:
 
 
 def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
-    """Notes on what was not read and on what could not be applied; the others are in `rebut show`."""
+    """Doubts that leave a review conclusive, and notes on what was not read or applied; `rebut show` has the others."""
     wanted = ("no check could be run", "not read", "not applied", "applied", "there is no final patch")
-    shown = [note for note in outcome.notes if note.startswith(wanted) and note not in told][:6]
+    shown = [doubt.said for doubt in outcome.doubts if doubt.heading and doubt.denies == ONLY_ACCEPTED and doubt.said]
+    shown += [note for note in outcome.notes if note.startswith(wanted) and note not in told][:6]
     if any(doubt.kind == "files unread" for doubt in outcome.doubts):
         shown.append("to accept files that are not read, name them in unread_ok of [gate] in rebut.toml")
     return shown

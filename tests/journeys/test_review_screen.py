@@ -271,6 +271,40 @@ def test_a_change_that_no_analyser_reads_was_not_reviewed(shop: Path) -> None:
     assert "Have a model or a person read the change" in done.stdout and "Keep Original" not in done.stdout
 
 
+def later(*findings: Any) -> dict[str, Any]:
+    """A first round that ends in a version, and a second one with these findings, which the judge leaves out."""
+    return found(crosses.raised(), choice="C") | {
+        "r1/version.code@judge": crosses.patch(),
+        "r2/critique@critic": crosses.critique(*findings, earlier=[crosses.looked()]),
+        "r2/judgement@judge": crosses.judgement("E", {}),
+    }
+
+
+def test_a_patch_is_shown_as_a_diff_and_offered_for_what_it_is(shop: Path) -> None:
+    second = crosses.raised("It logs nothing.", place="api/orders.py:6", fix="    log(order)")
+    done = review(shop, later(second), "--max-rounds", "2", "-q")
+    assert done.returncode == 3 and "patch, not decided on:" in done.stdout, done.stdout + done.stderr
+    assert "    > 6 |" not in done.stdout and "log(order)" not in done.stdout, "line 6 of the change is another one"
+    refused = voices.cli("apply", "last", "--check", cwd=shop)
+    assert refused.returncode == 3 and "inconclusive: the judge did not rule on F2" in refused.stderr
+    assert "it applies to api/orders.py" in voices.cli("apply", "last", "--check", "--force", cwd=shop).stdout
+    rows = voices.cli("show", "last", cwd=shop).stdout.splitlines()
+    assert rows[rows.index("    patch:") + 1 :][:3] == [
+        "      | --- a/api/orders.py",
+        "      | +++ b/api/orders.py",
+        "      | @@ -2,6 +2,6 @@",
+    ]
+    done = review(shop, later(), "--max-rounds", "2", "--again", "-q")
+    assert done.returncode == 0 and "patch: rebut apply" in done.stdout, done.stdout + done.stderr
+    light = later(crosses.raised("A word.", severity="P3"))
+    light["r2/judgement@judge"] = crosses.judgement("E", {"F2": "valid P3"})
+    done = review(shop, light, "--max-rounds", "2", "--again", "-q")
+    assert done.returncode == 0 and "patch, not decided on:" in done.stdout, done.stdout + done.stderr
+    refused = voices.cli("apply", "last", "--check", cwd=shop)
+    assert refused.returncode == 3 and "without a decision on its patch" in refused.stderr, refused.stderr
+    assert f"**patch:**\n\n```diff\n{crosses.PATCH}```\n" in voices.cli("export", "last", cwd=shop).stdout
+
+
 def test_what_leaves_a_review_conclusive_is_told_with_it(shop: Path) -> None:
     said = found(FIX)
     said["r1/judgement@judge"]["reason"] = "F1 was withdrawn by the critic."

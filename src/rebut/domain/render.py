@@ -17,6 +17,7 @@ from dataclasses import field
 from typing import Any, Literal
 
 from rebut.core.frozen import frozen
+from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.text import cut, inline, squeeze, tame
 from rebut.domain import checks
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, distinct, similar
@@ -248,9 +249,9 @@ EMPTY: tuple[Any, ...] = (None, "", [], {}, False)
 
 @frozen
 class Row:
-    """A part of an answer: a paragraph, a label with or without a value behind it, or an item below a label."""
+    """A part of an answer: a paragraph, a label with or without a value behind it, a diff, or an item below a label."""
 
-    kind: Literal["text", "label", "item"]
+    kind: Literal["text", "label", "item", "diff"]
     text: str
     label: str = ""
 
@@ -287,6 +288,8 @@ def _path(place: str) -> str:
     return re.sub(r"[:#]L?\d.*$", "", place.strip()).removeprefix("./")
 
 
+HUNK = LazyPattern(r"(?m)^@@ -\d")
+"""How a hunk of a diff begins."""
 CONCLUSIONS = ("position", "verdict", "winner", "choice", "answer", "decision")
 
 
@@ -312,6 +315,8 @@ def answer(value: Any, known: Known) -> Iterator[Row]:
                     yield Row("item", f"{key.replace('_', ' ')}: {_nested(one, known)}")
         elif name in LEADS:
             yield Row("text", str(item))
+        elif isinstance(item, str) and HUNK.search(item):
+            yield Row("diff", item.strip("\n"), label)
         else:
             yield Row("label", _word(item), label)
 
@@ -321,7 +326,10 @@ def markdown(value: Any, known: Known) -> str:
     blocks: list[str] = []
     last = ""
     for row in answer(value, known):
-        if row.kind == "item":
+        if row.kind == "diff":
+            fence = "`" * (3 + max(map(len, re.findall("`{3,}", row.text)), default=0))
+            blocks.append(f"**{inline(row.label)}:**\n\n{fence}diff\n{row.text}\n{fence}")
+        elif row.kind == "item":
             blocks[-1] += f"{chr(10) if last == 'item' else chr(10) * 2}- {inline(row.text)}"
         else:
             blocks.append(

@@ -245,7 +245,11 @@ def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | Non
         return None
     rows = text.split("\n")
     end = int(last) if last.isdecimal() else start
-    return (rows, start, end) if 1 <= start <= end <= len(rows) else None
+    if not 1 <= start <= end <= len(rows):
+        return None
+    # What is raised later may be about a later version, which has other lines there.
+    other = f.round > 1 and squeeze(f.quote) not in squeeze("\n".join(rows[start - 1 : end]))
+    return None if other else (rows, start, end)
 
 
 def _frame(f: ReviewFinding, target: Target, width: int) -> list[str]:
@@ -328,7 +332,9 @@ def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: b
     if not outcome.complete:
         offers.insert(0, f"continue: rebut resume {short}")
     if made.patch:
-        offers.insert(0, f"patch: rebut apply {short}")
+        decided = outcome.conclusive and made.decision != "Stopped"
+        said = "patch: rebut apply {}" if decided else "patch, not decided on: rebut apply {} --force"
+        offers.insert(0, said.format(short))
     elif any(f.fix and f.mark in ("found", "located") for f in made.shown):
         offers.insert(0, f"fixes: rebut apply {short}")
     return hanging(f"  {' · '.join(offers)}", width, 4) if offers else []

@@ -277,11 +277,16 @@ def rewritten_diff(made: Rewritten, width: int, short: str, everything: bool) ->
     counts = [sum(line.startswith(sign) for line in lines) for sign in "+-"]
     rows = [*hanging(f"  {made.file}, rewritten: +{counts[0]} -{counts[1]} lines", width, 4), ""]
     most = len(lines) if everything else MOST_DIFF
-    for line in lines[:most]:
-        rows += [f"{GUTTER}{part}".rstrip() for part in _wrapped_diff(line, width - len(GUTTER) - 2)]
+    rows += diff_rows("\n".join(lines[:most]), width)
     if len(lines) > most:
         rows.append(f"{GUTTER}… {len(lines) - most} more lines: rebut show {short or 'ID'} --all")
     return [*rows, ""]
+
+
+def diff_rows(diff: str, width: int) -> list[str]:
+    """A diff, each line after a gutter."""
+    parts = [part for line in diff.splitlines() for part in _wrapped_diff(line, width - len(GUTTER) - 2)]
+    return [f"{GUTTER}{part}".rstrip() for part in parts]
 
 
 def _wrapped_diff(line: str, width: int) -> list[str]:

@@ -13,7 +13,7 @@ from rebut.domain.ledger import Ledger
 from rebut.domain.render import Known
 from rebut.domain.user_notes import heard, unheard
 from rebut.record.record import Call, Record, seat_of
-from rebut.reports.terminal import hanging
+from rebut.reports.terminal import diff_rows, hanging
 
 
 def failures(record: Record) -> list[str]:
@@ -130,6 +130,8 @@ def answer_rows(value: Any, known: Known, width: int) -> list[str]:
     for row in render.answer(value, known):
         if row.kind == "text":
             rows += _paragraphs(row.text, width)
+        elif row.kind == "diff":
+            rows += [f"    {row.label}:", *(f"    {line}" for line in diff_rows(row.text, width - 4))]
         elif row.kind == "label":
             rows += hanging(f"    {row.label}: {row.text}".rstrip(), width, 6)
         else:

@@ -47,8 +47,11 @@ def apply_command(
     if outcome.review is None:
         raise UsageError(f"session {record.opened.id} is not a review, so it has no patch")
     if not outcome.conclusive and not force:
-        raise RebutError(f"the review is inconclusive: {outcome.heading}", "--force applies its patch nevertheless.")
-    patch = _patch(record, outcome, findings)
+        why = "; ".join(dict.fromkeys(one.said or one.kind for one in outcome.doubts if "conclusive" in one.denies))
+        raise RebutError(
+            f"the review is inconclusive: {why or outcome.heading}", "--force applies its patch nevertheless."
+        )
+    patch = _patch(record, outcome, findings, force)
     try:
         files = asyncio.run(apply(patch, record, folder, there.environment, also, check=check))
     except NotApplied as error:
@@ -61,11 +64,11 @@ def apply_command(
     return 0
 
 
-def _patch(record: Record, outcome: Outcome, findings: tuple[str, ...]) -> str:
-    """The final patch, or one that is made of the fixes of single findings."""
+def _patch(record: Record, outcome: Outcome, findings: tuple[str, ...], force: bool) -> str:
+    """The final patch, or one that is made of the fixes of single findings; if it must be, one that nobody chose."""
     from rebut.ci.apply import final_patch
     from rebut.ci.recorded_reviews import reviewed_target
-    from rebut.core.errors import UsageError
+    from rebut.core.errors import RebutError, UsageError
     from rebut.domain.fixes import fixes
     from rebut.workspace.diff import BothTexts, section
 
@@ -73,6 +76,13 @@ def _patch(record: Record, outcome: Outcome, findings: tuple[str, ...]) -> str:
     assert made is not None
     if not findings and (patch := final_patch(outcome)):
         return patch
+    if not findings and made.patch:
+        if force:
+            return made.patch
+        raise RebutError(
+            "the review ended without a decision on its patch",
+            "--force applies it nevertheless; F1 and the like apply the fix of a finding.",
+        )
     known = {f.id for f in made.findings}
     if odd := [id for id in findings if id not in known]:
         names = ", ".join(sorted(known)) or "none"

@@ -87,7 +87,8 @@ export function answerRows(rows) {
       continue;
     }
     list = null;
-    if (kind === "text") out.push(...text.slice(0, 200000).split(/\n{2,}/).map((p) => el("p", { class: "words" }, ...long(p, 3000))));
+    if (kind === "diff") out.push(el("p", { class: "labelled" }, el("b", {}, label)), el("pre", { tabindex: "0" }, ...long(text, 20000)));
+    else if (kind === "text") out.push(...text.slice(0, 200000).split(/\n{2,}/).map((p) => el("p", { class: "words" }, ...long(p, 3000))));
     else out.push(el("p", { class: "labelled" }, el("b", {}, label), text ? `: ` : "", ...(text ? long(text, 1500) : [])));
   }
   return out;

@@ -160,6 +160,8 @@ def test_programs_that_take_the_place_of_a_model_are_the_first_line(
     said = "No model was used: none was found; the critic is lint and the judge is rules, which apply fixed rules."
     assert " ".join(done.stdout.split()).startswith(said), done.stdout
     assert "no model" not in done.stderr, "said once"
+    told = json.loads(voices.cli("review", "--json", cwd=shop).stdout)
+    assert told["heading"].startswith(said) and told["decision"].startswith(said)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     (tmp_path / "config.toml").write_text('[egress]\nallow = ["anthropic"]\n')
     monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))

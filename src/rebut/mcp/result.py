@@ -173,7 +173,8 @@ async def _ended(record: Record, outcome: Outcome) -> SessionResult:
         findings = [_finding(f) for f in sorted(left, key=lambda f: f.severity)]
         before = review.unlisted_citations(made, target)
         findings += [ResultFinding(mark="absent", text=cut(line, ITEM)) for line in before]
-        heading = f"{review.doubtful(outcome, target)} {review.headline(outcome, target).upper()}".strip()
+        first = [line for line in (review.by_programs(outcome), review.doubtful(outcome, target)) if line]
+        heading = " ".join([*first, review.headline(outcome, target).upper()])
         more = made.hidden_line(left)
     return SessionResult(
         status="done" if outcome.conclusive else "inconclusive",

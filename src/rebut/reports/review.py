@@ -153,9 +153,10 @@ def doubtful(outcome: Outcome, target: Target) -> str:
 
 
 def heading(outcome: Outcome, target: Target) -> str:
-    """The heading of `review` and `plan` for programs: why nothing was decided, if so; what the findings come to."""
-    why, found = doubtful(outcome, target), headline(outcome, target)
-    return f"{why} {found[:1].upper()}{found[1:]}." if why else found
+    """The heading of `review` and `plan` for programs: what the screen says first, and what the findings come to."""
+    found = headline(outcome, target)
+    first = [line for line in (by_programs(outcome), doubtful(outcome, target)) if line]
+    return " ".join([*first, f"{found[:1].upper()}{found[1:]}."]) if first else found
 
 
 def decided(outcome: Outcome, target: Target) -> str:

@@ -65,7 +65,7 @@ def apply_command(
 
 
 def _patch(record: Record, outcome: Outcome, findings: tuple[str, ...], force: bool) -> str:
-    """The final patch, or one that is made of the fixes of single findings; if it must be, one that nobody chose."""
+    """The final patch (with `force`, also one that was not decided on), or one made of the fixes of single findings."""
     from rebut.ci.apply import final_patch
     from rebut.ci.recorded_reviews import reviewed_target
     from rebut.core.errors import RebutError, UsageError

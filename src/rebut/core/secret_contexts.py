@@ -15,7 +15,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from itertools import chain, zip_longest
+from itertools import zip_longest
 
 from rebut.core import secret_patterns
 from rebut.core.crowds import VALUE, Span
@@ -81,7 +81,9 @@ NAMES = (
     *("mnemonic", "masterauth", "client-key-data", "requirepass", "key", "pass", "pw", "psk"),
 )
 ENDINGS = {"passw": "(?:or[dt]|d)", "credential": "s?"}
-NAME_GATES = ("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "kennwort", "mnemonic", "masterauth")
+NAME_GATES = frozenset(
+    ("pass", "pwd", "pw", "psk", "secret", "token", "cred", "key", "kennwort", "mnemonic", "masterauth")
+)
 LINKED = tuple(
     LazyPattern(rf"{name}{ENDINGS.get(name, '')}{TAIL}(?![a-z]){CLOSE}[ \t]{{0,8}}+(?:{SIGNS}){MASKED_VALUE}{NEAR}")
     for name in NAMES
@@ -172,7 +174,17 @@ def gates() -> Iterable[str]:
 
 @lru_cache(maxsize=1)
 def _gates_of_rules() -> frozenset[str]:
-    return frozenset(chain.from_iterable(gates for gates, _ in (*RULES, SESSIONS)))
+    return frozenset(_rules_by_gate())
+
+
+@lru_cache(maxsize=1)
+def _rules_by_gate() -> dict[str, list[int]]:
+    """Which rules, by their number, need each gate."""
+    rules: dict[str, list[int]] = {}
+    for number, (gates, _) in enumerate((*RULES, SESSIONS)):
+        for gate in gates:
+            rules.setdefault(gate, []).append(number)
+    return rules
 
 
 def found(searched: SearchedText) -> Iterator[Span]:
@@ -184,14 +196,19 @@ def found(searched: SearchedText) -> Iterator[Span]:
     has_names = searched.has_any(NAME_GATES)
     if has_names:
         yield from _after_names(searched)
-    yield from _commands(searched)
-    if searched.has_any(_gates_of_rules()):
-        for gates, rule in (*RULES, SESSIONS) if searched.scattered else RULES:
-            if searched.has_any(gates):
+    if searched.has_any(GIVEN_GATES):
+        yield from _commands(searched)
+    if gates := searched.those(_gates_of_rules()):
+        by_gate = _rules_by_gate()
+        for number in sorted({number for gate in gates for number in by_gate[gate]}):
+            if number < len(RULES):
+                yield from RULES[number][1](searched)
+            elif searched.scattered:
+                yield from SESSIONS[1](searched)
+    if has_names:
+        for gate, rule in RULES_WITH_NAMES:
+            if searched.has(gate):
                 yield from rule(searched)
-    for gate, rule in RULES_WITH_NAMES:
-        if has_names and searched.has(gate):
-            yield from rule(searched)
 
 
 # Names and values. ----------------------------------------------------------------------------------------------------
@@ -454,11 +471,11 @@ def is_basic(value: str) -> bool:
 
 Rule = Callable[[SearchedText], Iterator[Span]]
 
-COOKIES = tuple(
-    LazyPattern(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
+COOKIES = {
+    word: LazyPattern(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
     for word in ("cookie", "-b ")
-)
-PAIR = LazyPattern(r"[\w.-]{1,40}=(?P<value>[\w%.+/~=-]{16,}+)")
+}
+PAIR = LazyPattern(r"=(?<=[\w.-]=)(?P<value>[\w%.+/~=-]{16,}+)")
 SERVER = LazyPattern(r"@(?:tcp|unix)\(")
 LOGIN = LazyPattern(r"[\w.-]:(?P<value>[^\s\"'`@/:]{5,64})")
 LONGEST_LOGIN = 65
@@ -479,8 +496,8 @@ OPTION = LazyPattern(
 
 
 def _cookies(searched: SearchedText) -> Iterator[Span]:
-    for pattern in COOKIES:
-        for cookie in searched.crowds.places(pattern, searched.low):
+    for word, pattern in COOKIES.items():
+        for cookie in searched.crowds.places(pattern, searched.low) if searched.has(word.strip()) else ():
             for m in PAIR.finditer(searched.text, cookie.start("pairs"), cookie.end("pairs")):
                 if _long(m["value"][:ENOUGH]):
                     yield m.span("value")
@@ -556,6 +573,7 @@ GIVEN_WORDS = tuple(
     for word in dict.fromkeys("\n" + option.lower() for option in COMMANDS)
 )
 """The options where a word begins, in lower case, each with its commands."""
+GIVEN_GATES = frozenset(word for word, _ in GIVEN_WORDS)
 TAKES = {
     command: tuple(option for option, names in COMMANDS.items() if command in names.split())
     for command in {command for names in COMMANDS.values() for command in names.split()}
@@ -615,12 +633,15 @@ def _given(option: str, command: str, m: re.Match[str]) -> Span | None:
 Good = Callable[[str], bool]
 
 
-def _rule(beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = False) -> tuple[tuple[str, ...], Rule]:
+def _rule(
+    beginnings: tuple[str, ...], rest: str, good: Good, *, exact: bool = False, gate: str = ""
+) -> tuple[tuple[str, ...], Rule]:
     """A rule whose matches begin with one of these texts. The value is the group `value`.
 
     One pattern for each beginning, since a search for plain characters is many times faster than for alternatives.
+    The gate is the first word of a beginning unless a rarer one is given.
     """
-    gates = tuple(beginning.lower().split()[0] for beginning in beginnings)
+    gates = tuple(gate or beginning.lower().split()[0] for beginning in beginnings)
     patterns = tuple(LazyPattern(re.escape(b) + rest, re.M) for b in beginnings)
 
     def spans(searched: SearchedText) -> Iterator[Span]:
@@ -706,7 +727,9 @@ RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
     _rule(("identified ",), r"(?:with \S{1,40} )?by (?P<open>[\"'])(?P<value>[^\s\"';]{5,128}+)(?P=open)", _not_filler),
     _rule(("identified ",), r"(?:with \S{1,40} )?by (?P<value>[^\s\"';]{5,128}+)", _loose),
     # Files of passwords, forms and phrases
-    _rule(("login",), r"\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<value>\S{1,256})", _not_filler, exact=True),
+    _rule(
+        ("login",), r"\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<value>\S{1,256})", _not_filler, exact=True, gate="passw"
+    ),
     _rule(
         ("AKIA", "ASIA"),
         r"[A-Z0-9]{16}[\"']?[\s,:;|]{1,8}[\"']?(?P<value>[\w/+]{40})(?![\w/+])",
@@ -734,7 +757,7 @@ RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
     ),
     _rule(("sqlplus ",), r"\S{1,40}/(?P<value>[^\s/@]{5,64})@", _loose),
     _rule(('send "',), r"(?P<value>[^\"\\\n]{6,64}+)\\[rn]\"", _loose),
-    _rule((" on >",), r"(?P<value>[^\s>\"']{6,64}+)[ ]{1,8}~\*", _loose),
+    _rule((" on >",), r"(?P<value>[^\s>\"']{6,64}+)[ ]{1,8}~\*", _loose, gate="~*"),
     _rule(
         ("echo ",),
         r"[\"']?(?:[\w.-]{1,40}:)?(?P<value>[^\s\"'|]{6,128}+)[\"']?[ ]{0,8}"

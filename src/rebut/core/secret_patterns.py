@@ -85,15 +85,18 @@ def spans(searched: SearchedText) -> Iterator[Span]:
         for shape in opened.values():
             yield from _held(shape, crowds.places(shape.pattern, text))
     spaced, unspaced = _others()
-    for word, shape in spaced if searched.has_any(_gates_of_others()) else ():
-        if searched.has(word):
-            yield from _held(shape, crowds.places(shape.pattern, text))
-    for word, shape in unspaced if long else ():
-        if searched.has(word) and shape.gate in long:
-            if shape.opens:
+    if searched.has_any(_gates_of_spaced()):
+        for word, shape in spaced:
+            if searched.has(word):
                 yield from _held(shape, crowds.places(shape.pattern, text))
-            elif not words_first or any(True for _ in _around(shape, long, UNLIMITED)):
-                yield from _held(shape, _around(shape, text, crowds))
+    for shape in unspaced if long else ():
+        if shape.gate not in long:
+            continue
+        if shape.opens:
+            if not words_first or shape.pattern.search(long):
+                yield from _held(shape, crowds.places(shape.pattern, text))
+        elif not words_first or any(True for _ in _around(shape, long, UNLIMITED)):
+            yield from _held(shape, _around(shape, text, crowds))
 
 
 def _all_opened(opened: Mapping[int, Shape] | None, text: str, crowds: Crowds) -> Iterator[Span]:
@@ -168,13 +171,11 @@ def named(searched: SearchedText) -> Iterator[re.Match[str]]:
         return
     text, crowds, shapes_of = searched.text, searched.crowds, _keyed()
     # In a text that repeats few words it takes longer to look for each name than to look for all of them at once.
-    few = None
-    if len(text) < SMALL or searched.repeats:
-        few = searched.those(shapes_of)
-    if few is not None and len(few) <= FEW:
+    few = searched.those(_service_names())
+    if len(few) <= FEW and (len(text) < SMALL or searched.repeats):
         for name in few:
             # A name and its link are looked for in lower case; a search for plain characters takes no time.
-            for m in crowds.places(_compiled(f"{re.escape(name)}{LINK}"), searched.low):
+            for m in crowds.places(_linked(name), searched.low):
                 yield from (v for shape in shapes_of[name] if (v := shape.pattern.match(text, m.end())))
         return
     pattern, by_name, longest = _names()
@@ -269,30 +270,29 @@ def _by_beginning() -> tuple[dict[str, list[tuple[int, Shape]]], list[tuple[int,
 
 
 @lru_cache(maxsize=1)
-def _others() -> tuple[tuple[tuple[str, Shape], ...], tuple[tuple[str, Shape], ...]]:
-    """The shapes that may stretch over several words, and those that do not begin with three characters of their own.
-
-    Each with the first word of its gate in lower case.
-    """
+def _others() -> tuple[tuple[tuple[str, Shape], ...], tuple[Shape, ...]]:
+    """The shapes that may stretch over several words, each with the first word of its gate in lower case, and those
+    that do not begin with three characters of their own."""
     others = [shape for shape in _shapes() if shape.spaced or not shape.opens or len(shape.gate) < 3]
-    rows = [(shape.gate.split()[0].lower(), shape) for shape in others]
-    return tuple(row for row in rows if row[1].spaced), tuple(row for row in rows if not row[1].spaced)
+    spaced = tuple((shape.gate.split()[0].lower(), shape) for shape in others if shape.spaced)
+    return spaced, tuple(shape for shape in others if not shape.spaced)
 
 
 @lru_cache(maxsize=1)
-def _gates_of_others() -> frozenset[str]:
-    return frozenset(word for word, _ in chain(*_others()))
+def _gates_of_spaced() -> frozenset[str]:
+    return frozenset(word for word, _ in _others()[0])
 
 
 def gates() -> Iterable[str]:
     """All that a text is asked for."""
-    return (*_gates_of_others(), *_keyed())
+    return (*_gates_of_spaced(), *_keyed())
 
 
 @lru_cache(maxsize=1)
 def _by_gate() -> dict[str, list[tuple[int, Shape]]]:
     """The beginnings of all other shapes, each with the shapes that it may open and their numbers."""
-    others = {id(shape) for _, shape in chain(*_others())}
+    spaced, unspaced = _others()
+    others = {id(shape) for shape in (*(shape for _, shape in spaced), *unspaced)}
     own: dict[str, list[tuple[int, Shape]]] = {}
     for n, shape in enumerate(_shapes()):
         if id(shape) not in others:
@@ -325,6 +325,16 @@ def _keyed() -> dict[str, tuple[Shape, ...]]:
             source = f"(?P<value>{table.pattern})(?![A-Za-z0-9_+/=-])"
             made.setdefault(word, []).append(Shape(table.kind, word, source, _always))
     return {word: tuple(shapes) for word, shapes in made.items()}
+
+
+@lru_cache(maxsize=1)
+def _service_names() -> frozenset[str]:
+    return frozenset(_keyed())
+
+
+@lru_cache(maxsize=1024)
+def _linked(name: str) -> re.Pattern[str]:
+    return _compiled(f"{re.escape(name)}{LINK}")
 
 
 @lru_cache(maxsize=1)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import string
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from bench.secrets import form_cases, rule_cases
-from rebut.core.crowds import BLOCK, LONG, MOST, SPARE, Crowds
-from rebut.core.redaction import PLACEHOLDER, Redactor
-from rebut.core.searched_text import GatesByWord, SearchedText
+from rebut.core.crowds import BLOCK, MOST, SPARE, Crowds
+from rebut.core.redaction import OVERLAP, PIECE, PLACEHOLDER, Redactor
+from rebut.core.searched_text import SearchedText
 
 KEY = b"k" * 32
+LONG = 4 * BLOCK
 DENSE = [
     "curl -u a:",
     "password='x1",
@@ -36,20 +39,20 @@ def text_of(unit: str, size: int) -> str:
 @pytest.mark.parametrize("unit", DENSE)
 def test_of_a_block_no_more_places_are_looked_at_than_the_limit(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # C8: this bounds the time for any text
-    looked_at: list[int] = []
+    looked_at: dict[tuple[Crowds, int], int] = {}
     places = Crowds.places
 
     def counted(self: Crowds, *searched: object) -> Iterator[re.Match[str]]:
         for m in places(self, *searched):  # type: ignore[arg-type]
-            looked_at.append(m.start() // BLOCK)
+            block = self, m.start() // BLOCK
+            looked_at[block] = looked_at.get(block, 0) + 1
             yield m
 
     monkeypatch.setattr(Crowds, "places", counted)
     text = text_of(unit, 3 * LONG)
     done = Redactor(KEY).redact(text)
-    # Each pass looks at so many at most, and the second one has hardly anything left.
-    beyond = sum(max(0, looked_at.count(block) - 2 * MOST) for block in set(looked_at))
-    assert beyond <= SPARE, "what is shared is given once, however often the text is searched"
+    beyond = sum(max(0, count - MOST) for count in looked_at.values())
+    assert looked_at and beyond <= SPARE, "what is shared is given once, however often the text is searched"
     assert Redactor(KEY).redact(done) == done
 
 
@@ -61,7 +64,7 @@ def test_a_text_without_a_space_is_not_searched_twice_for_the_same(unit: str, mo
     searched: list[int] = []
     init = SearchedText.__init__
 
-    def counted(self: SearchedText, text: str, *more: SearchedText) -> None:
+    def counted(self: SearchedText, text: str, *more: Any) -> None:
         searched.append(len(text))
         init(self, text, *more)
 
@@ -72,12 +75,12 @@ def test_a_text_without_a_space_is_not_searched_twice_for_the_same(unit: str, mo
     assert Redactor(KEY).redact(done) == done
 
 
-def test_what_is_around_many_secrets_is_searched_again_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:  # C8
-    searched: list[str] = []
+def test_only_what_is_around_secrets_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:  # C8
+    searched: list[int] = []
     init = SearchedText.__init__
 
-    def counted(self: SearchedText, text: str, *more: SearchedText) -> None:
-        searched.append(text)
+    def counted(self: SearchedText, text: str, *more: Any) -> None:
+        searched.append(len(text))
         init(self, text, *more)
 
     monkeypatch.setattr(SearchedText, "__init__", counted)
@@ -85,7 +88,7 @@ def test_what_is_around_many_secrets_is_searched_again_in_one_go(monkeypatch: py
     text = "".join(f"{plain}password = 'aQ9z7W-{n}'\n" for n in range(40))
     done = Redactor(KEY).redact(text)
     assert len(PLACEHOLDER.findall(done)) == 40 and done.count(plain) == 40
-    assert len(searched) == 2 and len(searched[1]) < len(text) / 2
+    assert len(text) < sum(searched) < 1.6 * len(text) and max(searched) <= PIECE + OVERLAP + 100
 
 
 @pytest.mark.parametrize("end", ["\n", " "])
@@ -118,9 +121,9 @@ def test_where_secrets_are_not_crowded_everything_else_stays(size: int) -> None:
 
 
 def test_in_a_short_text_each_secret_has_its_own_placeholder() -> None:  # C8
-    rows = [f"TOKEN_{n}=aQ9z7W{n}x8\n" for n in range(500)]
+    rows = [f"SERVICE_TOKEN_{n}=aQ9z7W{n}x8\n" for n in range(200)]
     done = Redactor(KEY).redact("".join(rows))
-    assert len("".join(rows)) < LONG and len(set(PLACEHOLDER.findall(done))) == 500
+    assert len("".join(rows)) > BLOCK and len(set(PLACEHOLDER.findall(done))) == 200
 
 
 def test_a_file_with_hundreds_of_keys_in_a_long_text_loses_the_keys_and_nothing_else() -> None:  # C8
@@ -134,19 +137,19 @@ def test_a_file_with_hundreds_of_keys_in_a_long_text_loses_the_keys_and_nothing_
     assert done.count(plain) == 2
 
 
-def test_in_a_long_text_without_a_repeated_word_the_same_secrets_are_found() -> None:  # C8
-    # Such a text is searched as a whole, and others by their words: both find the same.
+def test_in_a_long_text_the_same_secrets_are_found_wherever_it_is_cut() -> None:  # C8
+    # A long text is searched in pieces, a short one at once, and words that were seen before are not read again.
     pick, cases = random.Random(5), [case.text for case in (*rule_cases(1, each=1), *form_cases(1, each=1))]
-    found = []
-    for is_new in (True, False):
+    one_by_one = {secret for case in cases for secret in Redactor(KEY).taken_out(f"{case}\n").values()}
+    for is_new, length in ((True, 100), (False, 100), (True, 61), (False, 83)):
         lines = []
         for case in cases:
-            words = ["".join(pick.choices("bdfgjlmruvz", k=7)) if is_new else "furlong" for _ in range(100)]
+            words = ["".join(pick.choices("bdfgjlmruvz", k=7)) if is_new else "furlong" for _ in range(length)]
             lines.append(f"{' '.join(words)}\n\n{case}\n\n")
-        searched = SearchedText("".join(lines), GatesByWord(()))
-        assert searched.repeats is not is_new and len(searched.text) > 800 * len(cases)
-        found.append(Redactor(KEY).taken_out(searched.text))
-    assert found[0] == found[1] and len(found[0]) > len(cases) * 0.9
+        text = "".join(lines)
+        assert len(text) > 3 * PIECE
+        found = set(Redactor(KEY).taken_out(text).values())
+        assert found == one_by_one and len(found) > len(cases) * 0.9
 
 
 def test_a_text_whose_words_were_all_seen_before_loses_the_same_secrets() -> None:  # C8
@@ -157,3 +160,9 @@ def test_a_text_whose_words_were_all_seen_before_loses_the_same_secrets() -> Non
     for word in {word for text in cases for word in text.split()}:
         Redactor(KEY).redact(f"{word} {'x' * 80}")
     assert [Redactor(KEY).redact(text) for text in cases] == first
+
+
+def test_a_long_file_that_names_tokens_on_every_line_stays_as_it_is() -> None:  # C8
+    keys = {"input_token": "NextToken", "limit_key": "MaxResults", "output_token": "NextToken", "result_key": "Items"}
+    text = json.dumps({f"List{n}": keys for n in range(400)}, indent=2)
+    assert len(text) > 9 * BLOCK and Redactor(KEY).redact(text) == text

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rebut.core import secret_table
-from rebut.core.crowds import Span
+from rebut.core.crowds import Allowance, Span
 from rebut.core.redaction import PLACEHOLDER, Redactor
-from rebut.core.searched_text import SearchedText
 from rebut.core.secret_patterns import CHECKS
 from rebut.core.secret_table import TABLES, PatternTable
 
@@ -164,9 +163,9 @@ class Counting(Redactor):
 
     passes = 0
 
-    def _spans(self, text: str, parts: list[Span], whole: SearchedText) -> tuple[list[Span], bool]:
+    def _spans(self, text: str, parts: list[Span], allowance: Allowance) -> tuple[list[Span], bool]:
         self.passes += 1
-        return super()._spans(text, parts, whole)
+        return super()._spans(text, parts, allowance)
 
 
 @pytest.mark.parametrize("glue", ["", "-", "_"])

@@ -10,10 +10,9 @@ import pytest
 
 from bench.secrets import UNITS, Case, false_hits, form_cases, halves, rule_cases, sources
 from rebut.core import secret_contexts
-from rebut.core.crowds import Span
+from rebut.core.crowds import Allowance, Span
 from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.redaction import PLACEHOLDER, Redactor
-from rebut.core.searched_text import SearchedText
 
 KEY = b"a session key of thirty-two byte"
 PASSWORD, TOKEN, PLAIN = "gr4nite-Moon7", "q8Wd3nXv2LmP9sKzR4tY", "opensesame"
@@ -186,9 +185,9 @@ class Counting(Redactor):
 
     passes = 0
 
-    def _spans(self, text: str, parts: list[Span], whole: SearchedText) -> tuple[list[Span], bool]:
+    def _spans(self, text: str, parts: list[Span], allowance: Allowance) -> tuple[list[Span], bool]:
         self.passes += 1
-        return super()._spans(text, parts, whole)
+        return super()._spans(text, parts, allowance)
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -16,14 +16,12 @@ Span = tuple[int, int]
 
 BLOCK = 4096
 """Characters of a block."""
-LONG = 4 * BLOCK
-"""In a text that is not longer, everything is read."""
-MOST = 100
-"""Points that each block has: one for each place that is looked at, and more for a value or a secret there."""
-VALUE, SECRET = 4, 3
-SPARE = 1_000
+MOST = 270
+"""Points that each block has: one for each place that is looked at, and more for a link, a value or a secret there."""
+LINK, VALUE, SECRET = 1, 4, 3
+SPARE = 500
 """Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
-FREE = 4
+FREE = 2
 """Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
@@ -35,7 +33,7 @@ class Allowance:
     """What may be looked at in one text, however often and in whatever parts it is searched."""
 
     def __init__(self, text: str) -> None:
-        self.counts = len(text) > LONG
+        self.counts = len(text) > BLOCK  # in one that is not longer, everything is read
         self.spare = SPARE
         self.most = MOST
         self._searches = 1
@@ -60,7 +58,11 @@ class Crowds:
         return bool(self._left)
 
     def places(
-        self, pattern: re.Pattern[str] | LazyPattern, text: str, start: int = 0, end: int = sys.maxsize
+        self,
+        pattern: re.Pattern[str] | LazyPattern,
+        text: str,
+        start: int = 0,
+        end: int = sys.maxsize,
     ) -> Iterator[re.Match[str]]:
         """The matches of a pattern, except in blocks that are crowded."""
         if not self._left:

@@ -24,7 +24,7 @@ from itertools import accumulate, chain
 from urllib.parse import quote
 
 from rebut.core import secret_contexts, secret_patterns
-from rebut.core.crowds import SECRET, Span
+from rebut.core.crowds import SECRET, Allowance, Span
 from rebut.core.searched_text import GatesByWord, SearchedText
 from rebut.core.text import clean
 
@@ -46,6 +46,11 @@ FAR = 400
 """Characters on both sides of a secret that are searched again without it, up to the end of a line or word."""
 SEAM = "\n\x1b\n\n"
 """Between parts of a text that are searched together: no secret stretches over it."""
+PIECE, OVERLAP = 32_768, 2_048
+"""Characters that are searched together, and how many of what follows are searched with them.
+
+A rule is tried only if its words are there. In a long text some place has each of them, and few have more than some.
+"""
 MOST_SEEN = 100
 MOST_MARKS = 50_000
 
@@ -105,9 +110,9 @@ class Redactor:
         if marks:
             text = PLACEHOLDER.sub(mask, text)
         # Ends: each pass takes at least one character that is not part of a placeholder.
-        parts, whole = [(0, len(text))], SearchedText(text, _gates_by_word())
+        parts, allowance = [(0, len(text))], Allowance(text)
         while True:
-            spans, is_searched = self._spans(text, parts, whole)
+            spans, is_searched = self._spans(text, parts, allowance)
             if not (spans := _without(mask, text, spans)):
                 break
             pieces: list[str] = []
@@ -135,7 +140,7 @@ class Redactor:
             kept += marks[used:]
             text, marks = "".join([*pieces, text[at:]]), kept
             parts = _around(text, changed) if is_searched else [(0, len(text))]
-            whole.allowance.search_again()
+            allowance.search_again()
         return _unmasked(text, mask, marks) if marks else text
 
     def _placeholder(self, secret: str) -> str:
@@ -150,24 +155,23 @@ class Redactor:
             known = self._marks[secret] = f"[secret:{kind}:{digest.hexdigest()[:8]}]"
         return known
 
-    def _spans(self, text: str, parts: list[Span], whole: SearchedText) -> tuple[list[Span], bool]:
+    def _spans(self, text: str, parts: list[Span], allowance: Allowance) -> tuple[list[Span], bool]:
         """All that is to be removed in these parts, in order, with overlaps merged; and whether all was searched."""
         found, is_searched = [*_pem_blocks(text), *self._known(text)], True
-        if parts:
-            searched = whole
-            if text is not whole.text:
-                searched = SearchedText(SEAM.join(text[a:b] for a, b in parts), _gates_by_word(), whole)
+        for together in _pieces(text, parts):
+            joined = SEAM.join([text[first:last] for first, last in together])
+            searched = SearchedText(joined, _gates_by_word(), allowance)
             crowds = searched.crowds
             if crowds.counts and (names := searched.those(secret_contexts.NAME_GATES)):
                 crowds.names(searched.low, names)
-            if full := list(crowds.spans(searched.text)):
+            if full := list(crowds.spans(joined)):
                 is_searched = False  # what remains is searched in the next pass
             else:
                 for span in chain(secret_patterns.spans(searched), secret_contexts.found(searched)):
                     crowds.charge(span[0], SECRET)
                     full.append(span)
-                full += crowds.spans(searched.text)
-            found += _in_whole(parts, full)
+                full += crowds.spans(joined)
+            found += _in_whole(together, full)
         merged: list[Span] = []
         last = 0
         for start, end in sorted(found):
@@ -237,6 +241,43 @@ def _around(text: str, changed: list[Span]) -> list[Span]:
     return parts
 
 
+def _pieces(text: str, parts: list[Span]) -> Iterator[list[Span]]:
+    """What is searched together: short parts in one go, and a long one in pieces that overlap."""
+    together: list[Span] = []
+    size = 0
+    for first, last in parts:
+        while first < last:
+            cut = _cut(text, first, last)
+            end = last if cut + OVERLAP >= last else _word_end(text, cut + OVERLAP, last)
+            if together and size + end - first > PIECE:
+                yield together
+                together, size = [], 0
+            together.append((first, end))
+            size += end - first
+            first = last if end == last else cut
+    if together:
+        yield together
+
+
+def _cut(text: str, first: int, last: int) -> int:
+    """Where a piece ends: at the end of a line or, in a long line, of a word. A command may go on in the next line."""
+    if last - first <= PIECE + OVERLAP:
+        return last
+    middle, end = first + PIECE // 2, first + PIECE
+    line = text.rfind("\n", middle, end)
+    while line >= 0 and text[line - 1] in "\\\r" and text[line - 2 : line].rstrip("\r").endswith("\\"):
+        line = text.rfind("\n", middle, line)
+    if line >= 0:
+        return line
+    space = text.rfind(" ", middle, end)
+    return space if space >= 0 else _word_end(text, end, last)
+
+
+def _word_end(text: str, at: int, last: int) -> int:
+    m = WORD_END.search(text, at, last)
+    return m.start() if m else last
+
+
 def _in_whole(parts: list[Span], spans: list[Span]) -> Iterator[Span]:
     """Where spans of the joined parts are in the whole text. One that stretches over a seam is in both parts."""
     if len(parts) == 1:
@@ -259,6 +300,7 @@ def _unmasked(text: str, mask: str, marks: list[str]) -> str:
 
 
 FIRST_MASK = "\x1a"
+WORD_END = re.compile(r"\s")
 
 
 def _on_every_line(mark: str, secret: str) -> str:

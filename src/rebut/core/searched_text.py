@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import accumulate
 
-from rebut.core.crowds import LONG, Allowance, Crowds
+from rebut.core.crowds import Allowance, Crowds
 
 SHORTEST = 14
 """No secret of a known shape is shorter, so that such shapes are tried first on the words that are long enough."""
@@ -17,17 +17,13 @@ RUN = re.compile(r"[A-Za-z0-9_+/=:-]{10}")
 """Somewhere in each such secret that has no space, which most code and prose has not."""
 
 SCATTERED = re.compile(r"\d(?<!\d\d)\d*+(?:\D++\d++){3}")
-SCATTERED_WORD = re.compile(r"\d(?<!\d\d)\d*+(?:[^\d\s]++\d++){3}")
-"""Each begins with a digit, and the look behind it comes after: a search for a digit is many times faster."""
-SAMPLED = 32_768
-SLICES, SLICE = 16, 1024
-"""How much of a longer text is read first to find out whether its words repeat."""
-
-
+"""It begins with a digit, and the look behind it comes after: a search for a digit is many times faster."""
 KEPT_WORD = 128
 MOST_WORDS = 20_000
-LEARNT = 24
-"""Gates in the new words of a text, above which they are not remembered: to find those of each word takes too long."""
+LEARNT, MOST_NEW = 24, 1_000
+"""Gates in the new words of a text, and new words, above which these are not remembered: it would take too long."""
+FEW_LETTERS = 8_192
+"""Characters above which a text may well have few different ones, which is then found out first."""
 GRAM = 4
 """Bytes of a text that are looked at as one number."""
 
@@ -58,18 +54,13 @@ class GatesByWord:
         """The gates that are in these words, and the words that have one or could be a secret."""
         rest = words - self._plain
         present: set[str] = set()
-        new = []
-        for word in rest:
-            gates = self._others.get(word)
-            if gates is None:
-                new.append(word)
-            elif gates:
-                present.update(gates)
-        if new:
+        for word in self._others.keys() & rest:
+            present.update(self._others.get(word, ()))
+        if new := list(rest.difference(self._others)):
             low = joined(new)
             found = self.among(low)
             present.update(found)
-            if len(found) <= LEARNT:
+            if len(found) <= LEARNT and len(new) <= MOST_NEW:
                 self._learn(new, low, found)
         return present, rest
 
@@ -80,7 +71,8 @@ class GatesByWord:
         them in one go. To look for one gate after the other takes three times as long, and six on some texts.
         """
         data = memoryview(low.encode("utf-8", "surrogatepass"))
-        likely = dict.fromkeys(self._short)
+        used = set(low) if len(low) > FEW_LETTERS else None
+        likely = {gate: None for gate in self._short if used is None or used.issuperset(gate)}
         for at in (0, GRAM // 2):
             end = len(data) - (len(data) - at) % GRAM
             if at < end:
@@ -116,27 +108,11 @@ def joined(words: Iterable[str]) -> str:
 class SearchedText:
     """One text, and what several rules need to know about it: each is found out once, and only if it is needed."""
 
-    def __init__(self, text: str, gates: GatesByWord, whole: SearchedText | None = None) -> None:
-        """A part of a whole in which some secrets are gone. What the whole did not contain, no part of it does."""
+    def __init__(self, text: str, gates: GatesByWord, allowance: Allowance) -> None:
         self.text = text
-        self.allowance: Allowance = whole.allowance if whole else Allowance(text)
-        self.crowds = Crowds(text, self.allowance)
-        self._every: Collection[str] = text.split()
-        self._is_plain = len(text) >= SAMPLED and _is_varied(text)
-        """Hardly a word is there twice, so that to look at each of them alone takes longer than to look at the text."""
-        if not self.allowance.counts:
-            self.present, self._every = gates.read(set(self._every))
-            """The gates that may be anywhere in the text."""
-        else:
-            if not self._is_plain:
-                self._every = set(self._every)
-            # In a long part it takes less to let a rule look for what may not be there than to find that out first.
-            if whole is None:
-                self.present = set(gates.among(self.words))
-            elif len(text) > LONG:
-                self.present = whole.present
-            else:
-                self.present = {gate for gate in whole.present if gate in self.words}
+        self.crowds = Crowds(text, allowance)
+        self.present, self._words = gates.read(set(text.split()))
+        """The gates that may be anywhere in the text, and the words that have one or could be a secret."""
         self.has: Callable[[str], bool] = self.present.__contains__
 
     def has_any(self, gates: Iterable[str]) -> bool:
@@ -147,12 +123,6 @@ class SearchedText:
         return sorted(self.present & gates)
 
     @cached_property
-    def words(self) -> str:
-        """All words in lower case, most of them once: what is not in here is nowhere in the text, unless it contains a
-        space."""
-        return joined(self._every)
-
-    @cached_property
     def low(self) -> str:
         """In lower case, each character in its place: a few have a longer small form and are left as they are."""
         low = self.text.lower()
@@ -160,32 +130,14 @@ class SearchedText:
 
     @cached_property
     def _long(self) -> list[str]:
-        return [word for word in self._every if len(word) >= SHORTEST]
+        return [word for word in self._words if len(word) >= SHORTEST]
 
     @cached_property
     def long(self) -> str:
         """The words that could be a secret or contain one: far less to search than the whole text, as a rule."""
-        if self._is_plain:
-            return self.text
         return "\n".join([word for word in self._long if RUN.search(word)])
 
     @cached_property
     def scattered(self) -> bool:
         """Whether it has a long word with digits all over it, as the numbers of sessions have."""
-        if self._is_plain:
-            return SCATTERED_WORD.search(self.text) is not None
         return any(len(word) >= 20 and SCATTERED.search(word) for word in self._long)
-
-    @cached_property
-    def repeats(self) -> bool:
-        """It has few words of its own, so that to look among them takes much less than to look at the text."""
-        if not self.allowance.counts:
-            return sum(map(len, set(self.text.split()))) < len(self.text) // 2
-        return not self._is_plain and len(self.words) < len(self.text) // 2
-
-
-def _is_varied(text: str) -> bool:
-    """Whether most of a sample from all over the text are words that are there once."""
-    step = len(text) // SLICES
-    words = [word for n in range(SLICES) for word in text[n * step : n * step + SLICE].split()]
-    return sum(map(len, set(words))) * 4 > sum(map(len, words)) * 3

@@ -18,8 +18,8 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from rebut.core import secret_patterns
-from rebut.core.crowds import VALUE, Span
-from rebut.core.lazy_pattern import LazyPattern, any_of
+from rebut.core.crowds import LINK, VALUE, Span
+from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.searched_text import SearchedText
 
 MASKS = "\x01-\x08\x0e-\x1b\ue000-\uf8ff"
@@ -167,8 +167,7 @@ def gates() -> Iterable[str]:
         *NAME_GATES,
         *_gates_of_rules(),
         *(g for g, _ in RULES_WITH_NAMES),
-        *(g for g, _ in GIVEN_WORDS),
-        *TAKES,
+        *GIVEN_OPTIONS,
     )
 
 
@@ -196,8 +195,8 @@ def found(searched: SearchedText) -> Iterator[Span]:
     has_names = searched.has_any(NAME_GATES)
     if has_names:
         yield from _after_names(searched)
-    if searched.has_any(GIVEN_GATES):
-        yield from _commands(searched)
+    if options := searched.those(GIVEN_GATES):
+        yield from _commands(searched, options)
     if gates := searched.those(_gates_of_rules()):
         by_gate = _rules_by_gate()
         for number in sorted({number for gate in gates for number in by_gate[gate]}):
@@ -225,20 +224,27 @@ def _after_names(searched: SearchedText) -> Iterator[Span]:
             start = link.start()
             if start < done:
                 continue
-            if link["near"] and (link["assign"] or link["colon"]):
+            how = link.lastgroup or ""
+            is_near = False
+            if how == "near":
+                how = next(kind for kind in VALUES if link[kind] is not None)
+                is_near = how in ("assign", "colon")
+            if is_near:
                 first, last = link.span("near")
                 quoted = text[first - 1] in "\"'"
                 if _is_near(text[first:last], typed, quoted) and (clear or _is_name(name, text, low, link)):
                     yield first, last
                     continue
-            first, last = link.span("assign")
-            padded = PADDED.fullmatch(text, first, last) if last - first >= SHORTEST_PADDED else None
-            if padded and _is_near(padded["value"], typed, False) and (clear or _is_name(name, text, low, link)):
-                yield padded.span("value")
-            how = link.lastgroup or ""
-            if how == "near":
-                how = next(kind for kind in VALUES if link[kind] is not None)
+            if how == "assign":
+                padded = None
+                if link.end("assign") - link.start("assign") >= SHORTEST_PADDED:
+                    padded = PADDED.fullmatch(text, *link.span("assign"))
+                if padded and _is_near(padded["value"], typed, False) and (clear or _is_name(name, text, low, link)):
+                    yield padded.span("value")
+            if is_near and quoted and text[last : last + 1] == text[first - 1]:
+                continue  # that is the whole value
             after = link.end(how)
+            crowds.charge(start, LINK)
             # `PASSWORD=word` and `;Password=word` are settings; elsewhere a word without digits and marks is a name.
             pattern_of = (
                 ANY_VALUE
@@ -568,18 +574,13 @@ COMMANDS = {
     "<<<": "gh docker vault",
 }
 """Each option, and the commands to which it gives a password or a user with a password."""
-GIVEN_WORDS = tuple(
-    (word, tuple(name for option, names in COMMANDS.items() if "\n" + option.lower() == word for name in names.split()))
-    for word in dict.fromkeys("\n" + option.lower() for option in COMMANDS)
-)
-"""The options where a word begins, in lower case, each with its commands."""
-GIVEN_GATES = frozenset(word for word, _ in GIVEN_WORDS)
+GIVEN_OPTIONS = {"\n" + option.lower(): [o for o in COMMANDS if o.lower() == option.lower()] for option in COMMANDS}
+"""The options in lower case where a word begins, each with its spellings."""
+GIVEN_GATES = frozenset(GIVEN_OPTIONS)
 TAKES = {
     command: tuple(option for option, names in COMMANDS.items() if command in names.split())
     for command in {command for names in COMMANDS.values() for command in names.split()}
 }
-COMMAND = LazyPattern(rf"(?:^|[^\w./-])(?P<name>{any_of(TAKES)})(?![\w-])")
-ANY_GIVEN = LazyPattern(rf"\s(?:{any_of(COMMANDS)})")
 GIVEN = {
     options: LazyPattern(
         rf"\s(?P<option>{'|'.join(map(re.escape, options))})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)"
@@ -590,19 +591,42 @@ LINE = LazyPattern(r"[^\n\\]*+(?:\\[\s\S][^\n\\]*+)*+")
 """The rest of a command: a line end after a backslash belongs to it."""
 
 
-def _commands(searched: SearchedText) -> Iterator[Span]:
+def _commands(searched: SearchedText, gates: list[str]) -> Iterator[Span]:
     """`mysql -p…`, `curl -u user:…`: lines with such an option. Each belongs to the last command before it."""
-    if not any(searched.has(word) and searched.has_any(names) for word, names in GIVEN_WORDS):
+    options = tuple(option for gate in gates for option in GIVEN_OPTIONS[gate])
+    takers = {name for option in options for name in COMMANDS[option].split()}
+    if not (names := tuple(name for name in TAKES if name in takers and name in searched.low)):
         return
     text, crowds, done = searched.text, searched.crowds, 0
-    for given in crowds.places(ANY_GIVEN, text):
-        while given.start() >= done:
-            start = _line_start(text, done, given.start())
+    command = _any_command(names)
+    for given in crowds.places(_any_option(options), text):
+        at = given.start() - 1
+        while at >= done:
+            start = _line_start(text, done, at)
             line = LINE.match(text, start)
             done = (line.end() if line else start) + 1
-            names = list(crowds.places(COMMAND, text, max(0, start - 1), done - 1))
-            for name, after in zip_longest(names, names[1:]):
-                yield from _options_of(searched, name["name"], name.end(), after.start() if after else done - 1)
+            found = list(crowds.places(command, text, start, done - 1))
+            for name, after in zip_longest(found, found[1:]):
+                if not crowds.admits(name.start()):
+                    continue
+                end = max(name.end(), after.start() - 1) if after else done - 1
+                for m in GIVEN[TAKES[name[0]]].finditer(text, name.end(), end):
+                    crowds.charge(m.start(), VALUE)
+                    if span := _given(m["option"], name[0], m):
+                        yield span
+
+
+@lru_cache(maxsize=64)
+def _any_option(options: tuple[str, ...]) -> LazyPattern:
+    """Any of these options where a word begins. A search that begins with a sign is faster than one with a space."""
+    return LazyPattern("|".join(rf"{re.escape(option)}(?<=\s{re.escape(option)})" for option in options))
+
+
+@lru_cache(maxsize=64)
+def _any_command(names: tuple[str, ...]) -> LazyPattern:
+    """Any of these commands, each a word of its own."""
+    words = (rf"{re.escape(name)}(?<![\w./-]{re.escape(name)})(?![\w-])" for name in names)
+    return LazyPattern("|".join(words))
 
 
 def _line_start(text: str, floor: int, at: int) -> int:
@@ -611,13 +635,6 @@ def _line_start(text: str, floor: int, at: int) -> int:
     while start > floor + 1 and text[start - 2] == "\\":
         start = text.rfind("\n", floor, start - 1) + 1
     return start or floor
-
-
-def _options_of(searched: SearchedText, command: str, start: int, end: int) -> Iterator[Span]:
-    for m in GIVEN[TAKES[command]].finditer(searched.text, start, end):
-        searched.crowds.charge(m.start(), VALUE)
-        if span := _given(m["option"], command, m):
-            yield span
 
 
 def _given(option: str, command: str, m: re.Match[str]) -> Span | None:

@@ -22,8 +22,6 @@ WORD, ESCAPE = "[^A-Za-z0-9]", r"(?:\\(?:[nrtbf]|u[0-9a-fA-F]{4})|%[0-9A-Fa-f]{2
 """The same as patterns for a character before a word, and for an escape."""
 LONGEST_GATE = 64
 """No text that opens a secret is longer."""
-SMALL = 4_096
-"""Characters of a text in which it takes no time to look for each name."""
 FEW = 8
 """Kinds of secrets, or names, that are searched one after the other. A text with more is gone through once for all."""
 TRIES = 300
@@ -77,7 +75,7 @@ class Shape:
 def spans(searched: SearchedText) -> Iterator[Span]:
     """Where secrets are that their own shape shows."""
     text, crowds, long = searched.text, searched.crowds, searched.long
-    words_first = len(text) < SMALL or searched.repeats  # otherwise it takes as long to look at its words alone
+    words_first = len(long) < len(text) // 2  # otherwise it takes as long to look at its words alone
     opened = _opened(long) if words_first else None
     if opened is None or len(opened) > FEW:
         yield from _all_opened(opened, text, crowds)
@@ -170,9 +168,8 @@ def named(searched: SearchedText) -> Iterator[re.Match[str]]:
     if not searched.long:
         return
     text, crowds, shapes_of = searched.text, searched.crowds, _keyed()
-    # In a text that repeats few words it takes longer to look for each name than to look for all of them at once.
     few = searched.those(_service_names())
-    if len(few) <= FEW and (len(text) < SMALL or searched.repeats):
+    if len(few) <= FEW:
         for name in few:
             # A name and its link are looked for in lower case; a search for plain characters takes no time.
             for m in crowds.places(_linked(name), searched.low):

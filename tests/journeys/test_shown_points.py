@@ -24,11 +24,13 @@ from console import REBUT, piped
 from repositories import commit, git, new
 
 import rebut
+from rebut.cli import json_result
 from rebut.core.errors import UsageError
 from rebut.domain.outcome import Outcome
 from rebut.proof import sandbox
 from rebut.record import sessions
 from rebut.record.events import Asked, Fact
+from rebut.reports import terminal
 
 CART = "def total(prices):\n    result = 0\n    for price in prices:\n        result += price\n    return result\n"
 WRONG = CART.replace("in prices:", "in prices[1:]:")
@@ -572,6 +574,10 @@ def test_documents_critiques_and_defenses_of_a_revision_may_have_checks(repo: Pa
     assert "[refuted: it prints something else" in synthesis
     assert (kinds(outcome), outcome.exit_code) == (["check ignored"], 3)
     assert "the synthesizer does not follow W1" in outcome.doubts[0].said
+    screen = " ".join(terminal.ending(outcome, width=100).split())
+    assert "in doubt the synthesizer does not follow W1, and nothing is said" in screen
+    assert "(§ Steps located; check shown)" in screen
+    assert "does not follow W1" in str(json_result.brief(outcome)["doubts"])
     folder = revisions.phase(repo)
     critique = (folder / "critique_of_claude_r1.md").read_text()
     assert "[check shown: it prints as it should" in critique
@@ -745,6 +751,8 @@ def test_a_text_is_checked_by_running_its_blocks_only_if_that_command_says_so(re
     config.write_text("[checks]\nrun = true\n")
     off = piped("check", "PLAN.md", "--json", cwd=repo, env={"REBUT_CONFIG": str(config)})
     assert off.returncode == 0 and "checks" not in json.loads(off.stdout)
+    hook = piped("check", "PLAN.md", "--run-checks", cwd=repo, env={"PRE_COMMIT": "1"})
+    assert hook.returncode == 2 and "a hook does not run the code in a text" in hook.stderr
     on = piped("check", "PLAN.md", "--run-checks", "--json", cwd=repo)
     assert on.returncode == 1, on.stderr
     found = json.loads(on.stdout)["checks"]

@@ -332,3 +332,23 @@ def test_where_there_is_no_sandbox_a_check_is_not_run(tmp_path: Path) -> None:
 def test_long_output_keeps_its_beginning_and_its_end() -> None:
     text = shortened("a" * 3000 + "ü" * 3000)
     assert len(text.encode()) <= 2000 and text.startswith("aaa") and text.endswith("üüü")
+
+
+def test_a_runner_that_does_not_work_here_is_not_run_and_that_is_said(tmp_path: Path) -> None:
+    import venv
+
+    if isinstance(found := asyncio.run(sandbox.find_sandbox(os.environ)), str):
+        pytest.skip(f"left out: {found}")
+    venv.create(tmp_path / ".venv", symlinks=True)  # it has no pytest
+
+    async def run() -> tuple[CodeCheck, tuple[str, str]]:
+        runner = CheckRunner(tmp_path, {**os.environ, "VIRTUAL_ENV": ""})
+        try:
+            check = CodeCheck("pytest", TRUE_CHECK)
+            return await runner.run(check, CheckedSides(None)), await runner.side(check, CheckedSides(None))
+        finally:
+            await runner.close()
+
+    got, (side, note) = asyncio.run(run())
+    assert (got.mark, side) == ("not run", "")
+    assert got.note == note and note.startswith("pytest does not work in the sandbox: ") and "No module" in note

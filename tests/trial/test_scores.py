@@ -159,3 +159,11 @@ def test_what_the_judge_keeps_is_counted_by_evidence() -> None:
     assert (true.kept, true.of, false_ones.kept, false_ones.of) == (1, 1, 1, 1)
     assert seen.by_evidence["absent"][0].of == 1 and seen.by_evidence["refuted"][1].kept == 1
     assert arms.lost == 1 and arms.absent == 1 and arms.citations == 3
+
+
+def test_a_difference_is_not_named_beside_a_range_that_contains_none() -> None:
+    # One file of twenty has all that differs: drawn file by file, it may not be drawn at all.
+    rows = [("f0", True, False)] * 12 + [(f"f{n}", True, True) for n in range(1, 20)]
+    made = arm_difference(rows, 1)
+    assert made.by_files and made.p < 0.001 and made.in_pairs[0] == 0
+    assert not made.is_shown

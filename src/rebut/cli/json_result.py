@@ -120,6 +120,8 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
         full["votes"] = [_vote(vote, text) for vote in votes]
     if outcome.caveats:
         full["caveats"] = list(outcome.caveats)
+    if said := [doubt.said for doubt in outcome.doubts if doubt.said]:
+        full["doubts"] = [text("doubts", one, ITEM * 2) for one in said]
     if outcome.worth:
         full["worth"] = _worth(outcome.worth)
     if outcome.session:

@@ -56,14 +56,21 @@ class CheckRunner:
     _copies: dict[str, asyncio.Task[Copied]] = field(default_factory=dict)
     _found: dict[str, Interpreter | str] = field(default_factory=dict)
     _turns: asyncio.Semaphore | None = None
+    _tried: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
     async def available(self) -> dict[str, str]:
         """Every runner with what is missing for it here; empty if it works. Each is tried in the sandbox."""
         box = await sandbox.find_sandbox(self.env)
         if isinstance(box, str):
             return dict.fromkeys(self.tables, box)
-        missing = await asyncio.gather(*(self._try(box, one) for one in self.tables.values()))
+        missing = await asyncio.gather(*(self._missing(box, one) for one in self.tables.values()))
         return dict(zip(self.tables, missing, strict=True))
+
+    async def _missing(self, box: Sandbox, runner: Runner) -> str:
+        """What is missing for a runner here; empty if it works. Tried once."""
+        if runner.name not in self._tried:
+            self._tried[runner.name] = asyncio.ensure_future(self._try(box, runner))
+        return await self._tried[runner.name]
 
     async def _try(self, box: Sandbox, runner: Runner) -> str:
         found = self._interpreter(runner.needs)
@@ -86,8 +93,8 @@ class CheckRunner:
             size = "it has no code" if not check.code.strip() else f"its code is longer than {MOST_CODE:,} characters"
             return replace(check, mark="broken", note=size)
         found = self._interpreter(runner.needs)
-        if isinstance(found, str):
-            return replace(check, mark="not run", note=found)
+        if isinstance(found, str) or (missing := await self._missing(box, runner)):
+            return replace(check, mark="not run", note=found if isinstance(found, str) else missing)
         one = _Run(self, box, runner, found, check)
         mark, note, output = await one.marked(sides)
         hints = [note, *self._hints(runner, check, sides)]
@@ -108,6 +115,8 @@ class CheckRunner:
         found = self._interpreter(runner.needs) if runner else f"no runner is called {check.runner}"
         if isinstance(box, str) or isinstance(found, str) or runner is None:
             return "", box if isinstance(box, str) else str(found)
+        if missing := await self._missing(box, runner):
+            return "", missing
         one = _Run(self, box, runner, found, check)
         copied = await self.copy(sides.new, f"new-{sides.version}")
         got = await one._once(copied.folder)
@@ -166,14 +175,16 @@ class CheckRunner:
 
     async def close(self) -> None:
         """Remove the copies."""
-        for task in self._copies.values():
+        under_way = [*self._copies.values(), *self._tried.values()]
+        for task in under_way:
             task.cancel()
-        await asyncio.gather(*self._copies.values(), return_exceptions=True)
+        await asyncio.gather(*under_way, return_exceptions=True)
         if self._folder is not None:
             await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
             self._folder = None
         self._copies.clear()
         self._found.clear()
+        self._tried.clear()
 
 
 @dataclass

@@ -177,7 +177,7 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
         noun = noun_in(value) if isinstance(value, dict) else "point"
         parts.append(f"{counted(len(points), noun)}: " + _tally(p["severity"] for p in points))
     if claims:
-        bare = sum(1 for c in claims if not c["evidence"])
+        bare = sum(1 for c in claims if not c["evidence"] and (c.get("check") or {}).get("mark") != "shown")
         parts.append(counted(len(claims), "claim") + (f", {bare} unsupported" if bare else ""))
     marks = [e["mark"] for r in rows for e in r.get("evidence", ())]
     if marks:
@@ -296,8 +296,8 @@ def _wrapped_diff(line: str, width: int) -> list[str]:
 
 
 def foot(outcome: Outcome, *, width: int, short: str, told: Sequence[str]) -> list[str]:
-    """The last rows: seats that failed, notes that were not shown yet, and what to do next."""
-    rows = list[str]()
+    """The last rows: what is in doubt, seats that failed, notes that were not shown yet, and what to do next."""
+    rows = [line for said in _doubted(outcome) for line in labelled("in doubt", said, width)]
     missing = [f"{s.seat} ({s.spec})" for s in outcome.seats if s.failed]
     if missing:
         rows += labelled("failed", ", ".join(missing), width)
@@ -318,6 +318,14 @@ def foot(outcome: Outcome, *, width: int, short: str, told: Sequence[str]) -> li
     if short:
         rows += ["", *_next(outcome, short, width)]
     return rows
+
+
+def _doubted(outcome: Outcome) -> Iterable[str]:
+    """What the heading says in a few words, in a sentence; without what stands elsewhere on the screen."""
+    for doubt in outcome.doubts:
+        elsewhere = [outcome.stopped, *outcome.notes, *(text for _, text in outcome.rows)]
+        if doubt.heading and doubt.said and doubt.said.upper() != doubt.heading and doubt.said not in elsewhere:
+            yield doubt.said
 
 
 def _label_of(outcome: Outcome) -> str:
@@ -394,12 +402,13 @@ def _granted(ledger: Ledger, point: Point) -> str:
 
 
 def point_line(point: Point) -> str:
-    """A point with its first citation."""
-    if not point.evidence:
-        return f"{point.id} {point.words()}"
-    first, *others = point.evidence
-    also = f"; also {_tally(e.mark for e in others)}" if others else ""
-    return f"{point.id} {point.words()}  ({first.place} {first.mark}{also})"
+    """A point with its first citation, and the mark of its check."""
+    said = [f"check {point.check.mark}"] if point.check else []
+    if point.evidence:
+        first, *others = point.evidence
+        also = f"; also {_tally(e.mark for e in others)}" if others else ""
+        said.insert(0, f"{first.place} {first.mark}{also}")
+    return f"{point.id} {point.words()}" + (f"  ({'; '.join(said)})" if said else "")
 
 
 def worth_rows(worth: Worth | None, width: int) -> list[str]:

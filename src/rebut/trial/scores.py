@@ -210,7 +210,9 @@ class Difference:
 
     @property
     def is_shown(self) -> bool:
-        return self.p <= statistics.LEVEL
+        """By the test on pairs, and by the interval: drawn file by file, it may contain 0 where the test sees more."""
+        low, high = self.in_pairs
+        return self.p <= statistics.LEVEL and not low <= 0 <= high
 
     @property
     def needed(self) -> int:

@@ -42,7 +42,10 @@ def check_command(files: tuple[str, ...], everything: bool, root: Path | None, r
     be run. Found means that the quoted words are there, not that they prove anything.
     """
     from rebut.cli.output import say_json
+    from rebut.core.errors import UsageError
 
+    if run and os.environ.get("PRE_COMMIT"):  # the repository chooses what a hook is started with
+        raise UsageError("a hook does not run the code in a text", "Run `rebut check --run-checks` yourself.")
     rows = [_check(file, everything, root, run, as_json) for file in files]
     code = max(exit for exit, _ in rows)
     if as_json:

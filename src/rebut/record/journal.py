@@ -244,7 +244,9 @@ class Journal:
         self._lock, self._fd = lock, fd
         self._seq, self._prev, self._good = len(found.lines), found.last_hash, found.good
         self._synced = found.good
-        self._syncing: asyncio.Future[None] | None = None
+        self._syncing = False
+        self._waiting: list[asyncio.Future[None]] = []
+        """For the end of the sync that is under way: one for each caller, so that cancelling one disturbs no other."""
         self._poison = ""
         self._quick = False
         """The last sync took so little time that going to a thread and back would take longer."""
@@ -344,15 +346,17 @@ class Journal:
         while self._synced < target:
             # After a failed sync the next one may succeed although pages were lost.
             self._check()
-            if self._syncing is None and self._quick and Journal._open == 1:
+            if not self._syncing and self._quick and Journal._open == 1:
                 await asyncio.sleep(0)  # other tasks that are ready write first: one sync then serves them all
-                if self._syncing is None and self._synced < target:
+                if not self._syncing and self._synced < target:
                     self._sync_here()
                 continue
-            if self._syncing is None:
-                self._syncing = self._sync_in_thread()
-            # Shielded: a caller that is cancelled must not cancel the sync of the others.
-            await asyncio.shield(self._syncing)
+            if not self._syncing:
+                self._sync_in_thread()
+                self._syncing = True
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
 
     def _sync_here(self) -> None:
         try:
@@ -361,26 +365,29 @@ class Journal:
             raise self._poisoned(error) from error
         self._synced = self._good
 
-    def _sync_in_thread(self) -> asyncio.Future[None]:
-        import asyncio
-
+    def _sync_in_thread(self) -> None:
         from rebut.core.disk_threads import disk_threads
 
         upto = self._good
-        syncing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def then(failed: OSError | RuntimeError | None) -> None:
-            # Settled here, so that a caller that comes before those that wait are woken sees the result.
-            self._syncing = None
-            if failed is None:
-                self._synced = upto
-                syncing.set_result(None)
-            else:
-                syncing.set_exception(self._poisoned(failed))
-                syncing.exception()  # all callers that waited may have been cancelled
+            self._sync_ended(upto, self._poisoned(failed) if failed else None)
 
         disk_threads().run(self._timed_sync, then)
-        return syncing
+
+    def _sync_ended(self, upto: int, failed: RecordError | None) -> None:
+        """Settled here, so that a caller that comes before those that wait are woken sees the result."""
+        self._syncing = False
+        if failed is None:
+            self._synced = upto
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            if waiter.done():  # cancelled
+                continue
+            if failed is None:
+                waiter.set_result(None)
+            else:
+                waiter.set_exception(failed)
 
     def _poisoned(self, error: Exception) -> RecordPoisoned:
         self._poison = f"the disk refused to sync ({getattr(error, 'strerror', error)})"

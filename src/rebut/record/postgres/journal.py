@@ -54,28 +54,22 @@ class DatabaseJournal(Journal):
     def no_room(self) -> RecordError | None:
         return None  # a full database refuses the question itself, before it is asked
 
-    def _sync_in_thread(self) -> asyncio.Future[None]:
+    def _sync_in_thread(self) -> None:
         import asyncio
 
         self._loop = loop = asyncio.get_running_loop()
-        upto, done = self._good, loop.create_future()
+        upto = self._good
 
         def then(failed: RecordError | None) -> None:
-            self._syncing = None
-            if failed is None:
-                self._synced = upto
-                done.set_result(None)
-            else:
-                self._failed = self._failed or failed
-                done.set_exception(self._failed)
-                done.exception()  # all callers that waited may have been cancelled
+            if failed:
+                self._failed = failed = self._failed or failed
+            self._sync_ended(upto, failed)
 
         def back(failed: RecordError | None) -> None:
             with suppress(RuntimeError):  # the loop is closed: no caller waits any more
                 loop.call_soon_threadsafe(then, failed)
 
         self._send(back)
-        return done
 
     def _send(self, then: Callable[[RecordError | None], None]) -> None:
         lines, self._unsent = self._unsent, []

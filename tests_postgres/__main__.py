@@ -10,7 +10,7 @@ from tests_postgres import cluster
 
 AT_ONCE = "2"
 ALONE = "tests_postgres/test_caps.py"
-CRASHES = [f"tests/protocols/test_{name}_crash.py" for name in ("duel", "cross", "revise", "panel")]
+CRASHES = [f"tests/protocols/test_{name}_crash.py" for name in ("duel", "ask", "cross", "revise", "panel")]
 """The protocols' own tests, which then have their journals in the database."""
 
 

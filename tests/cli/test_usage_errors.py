@@ -147,3 +147,9 @@ def test_help_of_a_command_is_its_help_and_no_question(setup: Path) -> None:
     assert done.returncode == 2 and "no command 'dule'; did you mean duel?" in done.stderr
     done = piped("help", "me", "choose", cwd=setup)
     assert done.returncode == 2 and 'put a question in quotes:   rebut "help me choose"' in done.stderr
+
+
+def test_a_database_of_another_kind_is_not_taken_for_a_folder(tmp_path: Path) -> None:
+    done = piped("list", cwd=tmp_path, env={"REBUT_HOME": "mysql://me:sesame@127.0.0.1/x"})
+    assert done.returncode == 2 and "postgresql://USER@HOST:5432/NAME" in done.stderr and "sesame" not in done.stderr
+    assert not list(tmp_path.glob("mysql*"))

@@ -36,6 +36,11 @@ def home(env: Mapping[str, str] | None = None) -> Path:
     """The folder with all sessions: `REBUT_HOME`, else the user's state folder. `REBUT_HOME` may name a database."""
     env = os.environ if env is None else env
     if (moved := env.get("REBUT_HOME")) and not stores.is_database(moved):
+        if "://" in moved:  # the value is not shown: it may have a password in it
+            raise UsageError(
+                "REBUT_HOME is neither a folder nor the address of a database of a known kind",
+                "Write a folder, or postgresql://USER@HOST:5432/NAME.",
+            )
         return _owned(_owned(Path(moved).expanduser()) / "sessions")
     state = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME") or Path.home()) / ".local" / "state")
     own = Path(state) / "rebut"

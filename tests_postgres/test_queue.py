@@ -291,6 +291,43 @@ def test_a_session_of_a_later_version_is_left_to_another_worker(
     assert not mine.calls()
 
 
+def test_a_worker_that_cannot_call_a_model_leaves_the_debate_to_others(
+    mine: Provider, database: str, own_home: Path, tmp_path: Path
+) -> None:
+    piped("batch", str(batch(tmp_path, 2)), "--on", database, cwd=tmp_path)
+    config = own_home / ".config/rebut/config.toml"
+    good = config.read_text()
+    config.write_text("")
+    with working(1, database, tmp_path) as [worker]:
+        assert "mine:a cannot be called on this machine: unknown provider 'mine'" in left(worker)
+    config.write_text("broken = [")
+    done = piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert done.returncode == 2 and "config.toml" in done.stderr
+    config.write_text(good)
+    done = piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path)
+    assert done.returncode == 0 and Recorded(database).closed == 2, done.stderr
+
+
+def test_what_is_enqueued_or_put_back_leaves_no_copies_on_the_machine(
+    database: str, own_home: Path, tmp_path: Path
+) -> None:
+    with provider.serving(tmp_path / "calls", 2) as mine:
+        mine.configure(own_home)
+        work = repository(tmp_path / "work")
+        (work / "src/session.py").write_text("ttl = 60  # changed, so that it is a part of the snapshot\n")
+        piped("batch", str(batch(tmp_path, 2)), "--on", database, cwd=work)
+        assert not list(own_home.glob(".local/state/rebut/databases/*/sessions/*"))
+        with working(1, database, tmp_path, "--grace", "20") as [worker]:
+            worker.until("took")
+            worker.signal(signal.SIGTERM)
+            assert worker.process.wait(20) == 0 and worker.events("put_back")
+        assert not list(own_home.glob(".local/state/rebut/databases/*/sessions/*"))
+    with provider.serving(tmp_path / "more", 0.05) as mine:
+        mine.configure(own_home)
+        assert piped("batch", "work", "--on", database, "--until-empty", cwd=tmp_path).returncode == 0
+    assert Recorded(database).closed == 2
+
+
 def test_a_debate_about_a_repository_needs_its_commit(mine: Provider, database: str, tmp_path: Path) -> None:
     work = repository(tmp_path / "work")
     piped("batch", str(batch(tmp_path, 1)), "--on", database, cwd=work)

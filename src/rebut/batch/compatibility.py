@@ -1,4 +1,4 @@
-"""Which sessions of a queue this machine can continue: by their versions, their protocol and their repository."""
+"""Which sessions of a queue this machine can continue: by versions, protocol, models and repository."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 from rebut import __version__
 from rebut.api import Setup
-from rebut.core.errors import RecordNewer, UsageError
+from rebut.core.errors import NotAvailable, RecordNewer, UsageError
+from rebut.engine.plan import participants
 from rebut.engine.protocol import load
 from rebut.record import sessions
 from rebut.record.record import Record
@@ -25,7 +26,7 @@ async def why_not(setup: Setup, session: str) -> str:
         record = await asyncio.to_thread(sessions.load, setup.environment.root / session)
     except RecordNewer as error:
         return error.message
-    return _version(record) or _protocol(record) or await _repository(record)
+    return _version(record) or _protocol(record) or _models(setup, record) or await _repository(record)
 
 
 def _version(record: Record) -> str:
@@ -49,6 +50,20 @@ def _protocol(record: Record) -> str:
     (then, then_text), (now, now_text) = (one.partition("+")[::2] for one in (was.protocol_version, here.version))
     if _numbers(then) > _numbers(now) or then_text != now_text:  # the text of a file is a part of its version
         return f"its protocol {was.protocol} has version {was.protocol_version}, here it has {here.version}"
+    return ""
+
+
+def _models(setup: Setup, record: Record) -> str:
+    """A worker whose config lacks a provider, or whose environment lacks a key, must not fail what others can do."""
+    if record.closed:
+        return ""
+    seats, fallbacks = participants(record)
+    for who in seats:
+        try:
+            setup.connect(who.spec)
+        except UsageError as error:
+            if not (isinstance(error, NotAvailable) and fallbacks[who.seat]):
+                return f"its {who.seat} {who.spec} cannot be called on this machine: {error.message}"
     return ""
 
 

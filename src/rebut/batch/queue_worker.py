@@ -38,6 +38,7 @@ from rebut.batch.shared_budget import DebateBudget
 from rebut.batch.shared_caps import SharedCaps
 from rebut.core import caps, files
 from rebut.core.errors import (
+    ConfigError,
     Interrupted,
     RebutError,
     RecordAltered,
@@ -147,7 +148,9 @@ class QueueWorker:
         logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
 
     async def run(self) -> None:
-        self._queue.counts()  # a wrong address, or tables of another version, are reported at once
+        # A wrong address, tables of another version and a config that cannot be read are reported at once.
+        self._queue.counts()
+        Setup(env=self._env)
         asyncio.get_running_loop().set_exception_handler(self._unexpected)
         self._say("started", at_once=self.at_once, version=__version__, database=stores.shown_address(self.url))
         looking = asyncio.ensure_future(self._look())
@@ -241,6 +244,8 @@ class QueueWorker:
             limited = await asyncio.to_thread(self._queue.is_limited, job.line_hash)
             if refused := await why_not(setup, job.session):
                 self._leave(job, refused)
+        except ConfigError as error:
+            self._leave(job, error.message)
         except RebutError as error:
             if isinstance(error, RecordError) and not isinstance(error, RecordAltered):
                 if await self._is_there(job):
@@ -260,12 +265,15 @@ class QueueWorker:
             if debate.budget:
                 await debate.budget.close()
         if isinstance(made, asyncio.CancelledError):
+            await self._remove_copies(job)
             self._say("put_back", session=job.session, id=job.name, why=DROPPED)
             raise GoesBack(DROPPED)
         if isinstance(made, BaseException):  # a defect: this debate fails, and the worker continues with the others
             self._defect(made, session=job.session, id=job.name)
             made = _failed(job, RebutError(f"a defect of rebut: {made!r}", "The log of the worker has the trace."))
         if made is None:
+            if debate.unrecorded is None:
+                await self._remove_copies(job)
             self._went_back(job, debate)
         else:
             await self._store(job, made)
@@ -310,7 +318,11 @@ class QueueWorker:
         self._counts["failed" if row.failure else "ended"] += 1
         shown = {"failure": row.failure, "error": row.error} if row.failure else {"outcome": row.heading}
         self._say("ended", session=job.session, id=job.name, **shown, calls=row.calls, usd=row.usd)
-        copies = self._setup(job.workspace).environment.root / job.session
+        await self._remove_copies(job)
+
+    async def _remove_copies(self, job: Job) -> None:
+        """Remove the copies of a session's files, while no other process of this machine can have taken it."""
+        copies = sessions.home(self._env) / job.session
         await asyncio.to_thread(shutil.rmtree, copies, ignore_errors=True)  # the database has all of it
 
     # Stopping. --------------------------------------------------------------------------------------------------------

@@ -181,6 +181,7 @@ CHUNK = 500
 
 async def _open_all(lines: Sequence[BatchLine], setup: Setup, at_once: int) -> list[str]:
     import asyncio
+    import shutil
 
     from rebut.engine.start import open_only
     from rebut.record import inbox
@@ -190,8 +191,10 @@ async def _open_all(lines: Sequence[BatchLine], setup: Setup, at_once: int) -> l
     async def one(line: BatchLine) -> str:
         async with turns:
             session = await open_only(await line.plan(setup), setup.environment)
+            folder = setup.environment.root / session
             if line.fields.note:  # the worker that resumes it takes the note before the first question
-                await asyncio.to_thread(inbox.leave, setup.environment.root / session, line.fields.note)
+                await asyncio.to_thread(inbox.leave, folder, line.fields.note)
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)  # the database has all of it
             return session
 
     return await asyncio.gather(*(one(line) for line in lines))

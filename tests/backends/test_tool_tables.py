@@ -210,21 +210,39 @@ def test_a_tool_takes_a_seat_and_answers(tmp_path: Path) -> None:  # C1, C2
 
 
 def test_a_seat_that_runs_out_of_time_hears_what_the_tool_said_last(tmp_path: Path) -> None:  # C5
+    # It does not end when it is asked to, so that its end takes longer than what is left of the time.
     env = {"PATH": f"{fake_tool.install(tmp_path / 'bin', 'claude')}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    env |= {"LC_FAKE_HELP": " ".join(tools.load_tools({})["claude"].probe), "LC_FAKE_TOOL": '{"hang_on": "Hm?"}'}
+    plan = '{"hang_on": "Hm?", "deaf": true}'
+    env |= {"LC_FAKE_HELP": " ".join(tools.load_tools({})["claude"].probe), "LC_FAKE_TOOL": plan}
     spec = ModelSpec.parse("claude")
     connection = connector(loaded(tmp_path), env, tmp_path)(spec)
 
-    async def twice() -> None:
-        # The first call also asks for version and help, which takes a busy machine its time.
+    async def asked() -> tuple[float, ParticipantFailed]:
+        # The first call also asks for version and help.
         await connection.backend.complete(Request("k", Participant("proposer", spec), "Well?"))
-        await connection.backend.complete(Request("k", Participant("proposer", spec), "Hm?", timeout=4.0))
+        for seconds in (2.0, 8.0, 32.0):  # a busy machine takes its time until the tool says something
+            with pytest.raises(ParticipantFailed, match=f"no answer within {seconds:.0f} s") as caught:
+                await connection.backend.complete(Request("k", Participant("proposer", spec), "Hm?", timeout=seconds))
+            if "its last output" in str(caught.value):
+                break
+        return seconds, caught.value
 
-    with pytest.raises(
-        ParticipantFailed, match=r"within 4 s; its last output: Attempt 1 failed with status 429"
-    ) as caught:
-        asyncio.run(twice())
-    assert caught.value.kind == "timeout"
+    seconds, failed = asyncio.run(asked())
+    assert f"within {seconds:.0f} s; its last output: Attempt 1 failed with status 429" in str(failed)
+    assert failed.kind == "timeout"
+
+
+def test_a_tool_that_never_tells_its_version_ends_with_the_time_of_the_call(tmp_path: Path) -> None:  # C5
+    tool = tmp_path / "bin" / "claude"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\nexec sleep 60\n")
+    tool.chmod(0o755)
+    env = {"PATH": f"{tool.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    spec = ModelSpec.parse("claude")
+    connection = connector(loaded(tmp_path), env, tmp_path)(spec)
+    with pytest.raises(ParticipantFailed, match=r"claude: no answer within 0\.5 s") as caught:
+        asyncio.run(connection.backend.complete(Request("k", Participant("proposer", spec), "Hm?", timeout=0.5)))
+    assert caught.value.kind == "timeout" and "--timeout" in caught.value.hint
 
 
 def test_a_tool_that_is_not_installed_is_a_usage_error_before_anything_is_called(tmp_path: Path) -> None:  # C2, C17

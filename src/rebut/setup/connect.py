@@ -171,7 +171,7 @@ def _tool(
             else "Install it, or choose another.",
         )
     command = Command(tool, model=spec.model, effort=spec.effort, env=env, workdir=workdir)
-    limited = Limited(Timed(command), tool.name, tool.at_once)
+    limited = Limited(Timed(command, own_time=True), tool.name, tool.at_once)
     return Connection(limited, family=command.family, context_file=tool.context_file, far=True)
 
 

@@ -24,7 +24,7 @@ from rebut.core.process import ProcessResult
 from rebut.core.scratch import scratch_folder
 from rebut.core.text import decoded, last_line, printable
 from rebut.core.types import FailureKind, Reply, Request, Usage
-from rebut.core.working_time import clock
+from rebut.core.working_time import clock, timeout
 
 _QUOTED = 300
 _NOTICE = 500
@@ -91,7 +91,12 @@ class Command:
                 "missing tool", f"{tool.name} is not installed: no {tool.command} on PATH", _get(tool)
             )
         feed = self._prompt(request)
-        await self._check_once()
+        try:
+            async with timeout(limit):
+                await self._check_once()
+        except TimeoutError as error:
+            message = f"{tool.name}: no answer within {limit:g} s"
+            raise ParticipantFailed("timeout", message, self._hint("timeout")) from error
         base = scratch_folder(self._env)
         try:
             folder, scratch, work = (base / name for name in ("files", "tmp", "work"))
@@ -104,7 +109,7 @@ class Command:
                 self._copy_context(self._workdir, work)
             argv, env = self._prepared(path, folder, work, with_context=bool(persona or self._workdir))
             env |= {"TMPDIR": str(scratch), "PWD": str(work), "TERM": "dumb", "NO_COLOR": "1"}
-            # A little before the limit: another timeout would end the call without the last output of the tool.
+            # A little before the limit, which may be the end of the debate, too: what the tool said last is kept.
             seconds = max(0.0, limit - (clock() - began) - min(0.25, limit / 20))
             ended = await self._run(argv, work, env, feed, seconds, request)
             return self._reply(ended, folder, limit)

@@ -567,10 +567,13 @@ def test_the_process_group_is_told_at_once(bench: Bench) -> None:  # C3
 
 
 def test_a_tool_that_retries_without_end_is_ended_at_the_timeout(bench: Bench) -> None:  # C5, C9
-    error = bench.failure(bench.command(hang=True), timeout=0.6)
-    assert error.kind == "timeout" and "0.6 s" in error.message and "--timeout" in error.hint
+    for seconds in (0.6, 2.4, 9.6):  # a busy machine takes its time until the tool says something
+        error = bench.failure(bench.command(hang=True), timeout=seconds)
+        assert error.kind == "timeout" and f"{seconds} s" in error.message and "--timeout" in error.hint
+        assert soon_gone(bench.pids[-1])
+        if "its last output" in error.message:
+            break
     assert "Attempt 1 failed with status 429" in error.message
-    assert soon_gone(bench.pids[0])
 
 
 def test_a_tools_own_timeout_holds_when_it_is_shorter(bench: Bench) -> None:
@@ -580,9 +583,12 @@ def test_a_tools_own_timeout_holds_when_it_is_shorter(bench: Bench) -> None:
 
 def test_a_tool_that_ignores_sigterm_is_killed_with_its_children(bench: Bench) -> None:  # C9
     orphan = bench.root / "orphan"
-    error = bench.failure(bench.command(hang=True, deaf=True, orphan=str(orphan)), timeout=0.6)
-    assert error.kind == "timeout"
-    assert soon_gone(bench.pids[0]) and soon_gone(int(orphan.read_text()))
+    for seconds in (0.6, 2.4, 9.6):  # a busy machine takes its time until the child is there
+        error = bench.failure(bench.command(hang=True, deaf=True, orphan=str(orphan)), timeout=seconds)
+        assert error.kind == "timeout" and soon_gone(bench.pids[-1])
+        if orphan.exists() and orphan.read_text():
+            break
+    assert soon_gone(int(orphan.read_text()))
 
 
 def test_a_child_that_outlives_the_answer_is_ended_and_does_not_hold_it_back(bench: Bench) -> None:  # C9

@@ -200,8 +200,11 @@ time.sleep(600)
     plan = json.dumps({"orphan": str(orphan), "alone": True, "hang": True})
     env = {**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}", "LC_FAKE_TOOL": plan}
     words = [str(path), "Redis?", "--seat", "author=claude", "--seat", f"critic={seats['challenger']}"]
-    done = rebut("run", *words, "--deadline", "8", "--json", env=env)
-    assert done.returncode == 5, done.stderr
+    for seconds in ("8", "32"):  # a busy machine takes its time to start the tool
+        done = rebut("run", *words, "--deadline", seconds, "--json", env=env)
+        assert done.returncode == 5, done.stderr
+        if orphan.exists():
+            break
     assert orphan.exists(), "the tool was started"
     assert not alive(tmp_path)
 

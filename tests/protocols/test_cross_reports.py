@@ -78,8 +78,17 @@ def _without_critic(said: dict[str, Any]) -> dict[str, Any]:
     return {key: GONE if "@critic" in key else value for key, value in said.items()}
 
 
+def in_time(shop: Path, said: dict[str, Any], reached: str) -> subprocess.CompletedProcess[str]:
+    """A review whose minutes end in the call that hangs: a busy machine takes its time to come so far."""
+    for minutes in ("0.03", "0.12", "0.48"):
+        done = review(shop, said, "--budget-minutes", minutes)
+        if reached in done.stdout:
+            break
+    return done
+
+
 def test_minutes_that_end_inside_the_judges_call_end_in_a_contract(shop: Path) -> None:  # C4, J11, J12
-    done = review(shop, FOUND | {"r1/judgement@judge": HANGS}, "--budget-minutes", "0.03")
+    done = in_time(shop, FOUND | {"r1/judgement@judge": HANGS}, "STOPPED AFTER")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "STOPPED AFTER" in done.stdout and "## Debate Summary" in done.stdout and "Converged: no" in done.stdout
     for text in (done.stdout, files(shop)["summary.md"]):
@@ -89,7 +98,7 @@ def test_minutes_that_end_inside_the_judges_call_end_in_a_contract(shop: Path) -
 
 
 def test_minutes_that_end_inside_the_critics_call_end_in_a_contract(shop: Path) -> None:  # C4, J11, J12
-    done = review(shop, {"r1/critique@critic": HANGS}, "--budget-minutes", "0.03")
+    done = in_time(shop, {"r1/critique@critic": HANGS}, "cut this call off")
     assert done.returncode == 3, done.stdout + done.stderr
     assert "STOPPED AFTER 0 OF 3 ROUNDS" in done.stdout and "## Debate Summary" in done.stdout
     assert "cut this call off" in done.stdout and "the judge was not asked" in done.stdout

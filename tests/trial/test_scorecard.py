@@ -7,12 +7,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import crosses
+import pytest
 import reviewers
 from console import piped
+from repositories import commit, git, new
 from reviewers import serving
 from test_trial import TWO, environment, trial
 
-from rebut.trial import pair_folders
+from rebut.record import sessions
+from rebut.trial import pair_folders, scorecard
 from rebut.trial.pairs import DEFECT, bundled, ordered
 
 
@@ -65,3 +69,31 @@ def test_too_few_cases_give_no_share_and_trials_do_not_count(workspace: Path, tm
     assert made["sessions"] == 1 and made["left_out"] == 6
     text = piped("trial", "scorecard").stdout
     assert "%" not in text and "Too few points for any share" in text and "6 sessions left out" in text
+
+
+def test_a_name_is_no_model_and_what_a_review_takes_over_counts_once(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = new(tmp_path / "repo", {"api/orders.py": crosses.BEFORE})
+    commit(repo)
+    git(repo, "checkout", "-q", "-b", "feature")
+    (repo / "api/orders.py").write_text(crosses.AFTER)
+    commit(repo)
+    first = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("B"),
+    }
+    seats = crosses.seats(tmp_path / "seats", first)
+    words = ["--critic", f"ada={seats['critic']}", "--judge", seats["judge"], "--base", "main", "-q"]
+    assert piped("review", *words, cwd=repo).returncode == 0
+    (repo / "api/orders.py").write_text(crosses.AFTER + "# more\n")
+    commit(repo)
+    again = crosses.critique(earlier=[crosses.looked("F1", "still there")])
+    crosses.seats(tmp_path / "seats", first | {"r1/critique@critic": again})
+    assert "was reviewed at" in piped("review", *[word for word in words if word != "-q"], cwd=repo).stderr
+    assert card()["seats"] == [], "scripted answers are no model"
+    monkeypatch.setattr(scorecard, "PROGRAMS", ("human",))
+    made = scorecard.scorecard(sessions.home())
+    critic = next(one for one in made.seats if one.role == "critic")
+    assert critic.model == seats["critic"]
+    assert (critic.sessions, critic.points, critic.ruled, critic.citations) == (2, 1, 1, 1)

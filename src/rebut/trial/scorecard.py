@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -29,6 +30,7 @@ LARGEST = 5_000_000
 """Bytes of a file that is read to see whether its lines changed."""
 PROGRAMS = ("lint", "rules", "human", "caller", "scripted")
 """Specs that are no model."""
+NAMED = re.compile(r"^[A-Za-z][\w.-]*=")
 RAN = ("shown", "refuted", "broken")
 """Marks of checks that were run, or that could not run by a fault of their own."""
 
@@ -109,7 +111,7 @@ class _SessionScore:
             seat_of(key) == seat and c.answered for key, c in self.record.calls.items()
         ):
             return None
-        spec = self.record.spoke_for(seat) or self.specs[seat]
+        spec = NAMED.sub("", self.record.spoke_for(seat) or self.specs[seat])  # the user's name for it is no model
         if spec.partition(":")[0] in PROGRAMS:
             return None
         role = seat.partition(".")[0]
@@ -121,7 +123,11 @@ class _SessionScore:
             if score := self.seat(seat):
                 score.sessions += 1
                 self._add_cost(score, seat)
-        for point in self.outcome.ledger.points:
+        # What a review takes over from an earlier one of the same branch was counted there.
+        taken_over = (
+            {finding.id for finding in review.findings if finding.since} if (review := self.outcome.review) else ()
+        )
+        for point in (one for one in self.outcome.ledger.points if one.id not in taken_over):
             for wording in point.wordings:
                 if (score := self.seat(wording.by)) is None:
                     continue
@@ -138,7 +144,7 @@ class _SessionScore:
                     fate = self.outcome.ledger.final_status(point.id)
                     score.ruled += fate != "raised"
                     score.valid += fate in ("conceded", "partly accepted")
-        if (review := self.outcome.review) is not None:
+        if review is not None:
             self._add_rulings(review)
         for move in self.outcome.ledger.moves:
             if (score := self.seat(move.by)) is None or (judge_rules and move.by == "judge"):
@@ -161,7 +167,7 @@ class _SessionScore:
         known: Mapping[str, object] = {}
         if target is not None and target.changes:
             known = dismissals.matching(review, target, _dismissals(self.root, workspace))
-        for finding in review.findings:
+        for finding in (one for one in review.findings if not one.since):
             for voice in finding.voices[:1]:
                 if (score := self.seat(voice)) is None:
                     continue

@@ -675,6 +675,11 @@ def test_a_move_on_a_point_is_matched_by_id_and_never_by_words() -> None:
         ("D2 was not conceded, and the challenger never withdrew D1.", False),
         ("D2 was rebutted.", False),
         ("The challenger withdrew D2.", True),
+        ("The proposer had clearly conceded D1; D2 was explicitly conceded.", True),
+        ("The proposer concedes both D1 and D2.", True),
+        ("Nobody conceded D2. Neither side withdrew D2, and D2 was conceded by no one.", False),
+        ("The proposer should have conceded D2; if D2 was conceded, it would lose.", False),
+        ("Had the proposer conceded D2, it would win. The challenger claims that D2 was conceded.", False),
     ],
 )
 def test_what_a_judge_says_about_the_record_is_checked_against_it(tmp_path: Path, reasoning: str, wrong: bool) -> None:

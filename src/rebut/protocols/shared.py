@@ -178,13 +178,23 @@ def called_same(
 
 SAID = {
     "conceded": ("concede", "partly"),
+    "concedes": ("concede", "partly"),
     "withdrawn": ("withdraw", "resolve"),
     "withdrew": ("withdraw", "resolve"),
+    "withdraws": ("withdraw", "resolve"),
     "resolved": ("resolve", "withdraw", "mend", "concede"),
     "rebutted": ("defend", "partly"),
     "defended": ("defend", "partly"),
 }
 """What a judge may say about a point → the moves of which one must be on record for that."""
+DONE = {"concedes": "conceded", "withdrew": "withdrawn", "withdraws": "withdrawn"}
+UNSAID = re.compile(
+    r"^\s*had\b|n['’]t\b|\b(?:no|not|never|nobody|none|neither|nor|without|if|unless|until|whether|should|could|would|"
+    r"may|might|must|claims?|claimed|says?|said|argues?|argued)\b",
+    re.I,
+)
+"""A clause with such a word before it does not say that it was so."""
+BY_NONE = re.compile(r" by (?:no|nobody|none|neither|nothing)\b", re.I)
 
 
 def misread(ledger: Ledger, text: str) -> list[str]:
@@ -196,10 +206,13 @@ def misread(ledger: Ledger, text: str) -> list[str]:
     if not ids:
         return []
     words, some = "|".join(SAID), rf"(?:{ids})(?:(?:, | and |, and )(?:{ids}))*"
-    after = rf"\b({some})\b (?:was|were|is|are|has been|have been) ({words})\b"
-    before = rf"\b(?<!not )(?<!never )({words}) (?:the )?(?:points? |findings? )?({some})\b"
-    claimed = [(found[1], found[2]) for found in re.finditer(after, text)]
-    claimed += [(found[2], found[1]) for found in re.finditer(before, text)]
+    after = rf"\b(?P<ids>{some})\b (?:was|were|is|are|has been|have been) (?:\w+ly |already )?(?P<word>{words})\b"
+    before = rf"\b(?P<word>{words}) (?:both )?(?:the )?(?:points? |findings? )?(?P<ids>{some})\b"
+    claimed = [
+        (found["ids"], found["word"])
+        for found in (*re.finditer(after, text), *re.finditer(before, text))
+        if not UNSAID.search(_clause(text, found.start())) and not BY_NONE.match(text, found.end())
+    ]
     wrong: list[str] = []
     for names, word in claimed:
         for id in re.findall(rf"\b(?:{ids})\b", names):
@@ -207,7 +220,7 @@ def misread(ledger: Ledger, text: str) -> list[str]:
             moves = [m for m in ledger.moves if m.point == issue and (m.by != "judge" or m.kind == MOVES["fixed"])]
             if not any(m.kind in SAID[word] for m in moves):
                 status = replace(ledger, moves=tuple(moves)).final_status(issue)
-                wrong.append(f"the reasons say that {id} was {word}; on record it is {status}")
+                wrong.append(f"the reasons say that {id} was {DONE.get(word, word)}; on record it is {status}")
     for found in re.finditer(rf"\b({ids})[’']s (?:citation|quote|evidence) (?:is|was) (absent|found)\b", text):
         point = ledger.point(found[1])
         marks = {e.mark for one in point.wordings for e in one.evidence} if point else set[str]()
@@ -216,6 +229,11 @@ def misread(ledger: Ledger, text: str) -> list[str]:
                 f"the reasons say that the citation of {found[1]} is {found[2]}; it is {', '.join(sorted(marks))}"
             )
     return list(dict.fromkeys(wrong))
+
+
+def _clause(text: str, end: int) -> str:
+    """What stands before a place of a text in the same part of the sentence."""
+    return re.split(r"[.;:!?,\n]|\b(?:but|so|although|though)\b", text[:end])[-1]
 
 
 def is_shown(ledger: Ledger, id: str) -> bool:

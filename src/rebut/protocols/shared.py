@@ -189,12 +189,12 @@ SAID = {
 """What a judge may say about a point → the moves of which one must be on record for that."""
 DONE = {"concedes": "conceded", "withdrew": "withdrawn", "withdraws": "withdrawn"}
 UNSAID = re.compile(
-    r"^\s*had\b|n['’]t\b|\b(?:no|not|never|nobody|none|neither|nor|without|if|unless|until|whether|should|could|would|"
+    r"^\s*had\b|n['’]t\b|\b(?:no(?:t|r|ne|body)?|never|neither|without|if|unless|until|whether|should|could|would|"
     r"may|might|must|claims?|claimed|says?|said|argues?|argued)\b",
     re.I,
 )
 """A clause with such a word before it does not say that it was so."""
-BY_NONE = re.compile(r" by (?:no|nobody|none|neither|nothing)\b", re.I)
+BY_NONE = re.compile(r" by (?:no(?:ne|body|thing)?|neither)\b", re.I)
 
 
 def misread(ledger: Ledger, text: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -126,3 +127,17 @@ def test_the_example_protocol_of_the_docs_runs_from_its_file(tmp_path: Path) -> 
     assert outcome.heading == "CHANGE AFTER A FAIR HEARING"
     assert outcome.decision == "We cannot drop it yet."
     assert outcome.spent.calls == 4
+
+
+@pytest.mark.parametrize("page", ["batch.md", "workers.md"])
+def test_the_options_of_batch_in_its_pages_exist(page: str) -> None:
+    """In commands, in the systemd unit and in the compose file."""
+    from rebut.cli.commands.batch import PARTS, batch_command
+
+    blocks = re.findall(r"^```.*?^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    found = re.findall(r"rebut batch ([^#\n]+)", "\n".join(blocks))
+    assert len(found) >= 3
+    for line in found:
+        words = shlex.split(line)
+        known = {name for param in PARTS.get(words[0], batch_command).params for name in param.opts}
+        assert {word for word in words if word.startswith("--")} <= known, line

@@ -19,11 +19,13 @@ from console import piped
 from crashing import repository
 
 import rebut
+from rebut.batch import queue
 from rebut.core.errors import RecordLost, SessionBusy
 from rebut.core.installation import with_extra
 from rebut.record import sessions, stores
 from rebut.record.events import Fact, Opened
-from rebut.record.journal import Journal, read
+from rebut.record.journal import NAME, Journal, read
+from rebut.record.postgres import migrations
 
 Sql = psycopg.Connection[tuple[Any, ...]]
 
@@ -285,6 +287,36 @@ def test_tables_of_another_queue_are_refused(database: str, sql: Sql) -> None:
     done = piped("batch", "status", "--on", database)
     assert done.returncode == 2 and "are older than the procrastinate of this machine" in done.stderr
     assert "batch upgrade" in done.stderr
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_database_of_an_earlier_version_is_upgraded_with_what_is_in_it(
+    empty: str, workspace: Path, tmp_path: Path, count: int
+) -> None:
+    debate = debated(tmp_path)  # in a folder; its lines are what an earlier version wrote to the database, too
+    raw = (sessions.home() / debate.session / NAME).read_bytes().splitlines()
+    wanted, there = migrations.known()[:count], {"REBUT_HOME": empty}
+    with psycopg.connect(empty, autocommit=True) as sql:
+        migrations.upgrade(sql, wanted if count < 2 else queue.as_new([*wanted, *queue._of_queue()], []))
+        values = (debate.session, len(raw))
+        sql.execute("insert into rebut_session (id, epoch, last_seq) values (%s, 1, %s)", values)
+        for seq, line in enumerate(raw, 1):
+            sql.execute("insert into rebut_event values (%s, %s, 1, %s)", (debate.session, seq, line))
+        if count >= 2:
+            row = json.dumps({"id": "a", "calls": 3, "usd": 0.5})
+            ended = ("a", "old.jsonl", 1, '"a"', debate.session, row)
+            sql.execute(
+                "insert into rebut_line (hash, batch, number, name, session, outcome) values (%s,%s,%s,%s,%s,%s)", ended
+            )
+    done = piped("verify", debate.session, env=there)
+    assert done.returncode == 2 and f"Run `rebut batch upgrade --on {empty}`" in done.stderr
+    done = piped("batch", "upgrade", "--on", empty, "--json")
+    assert done.returncode == 0, done.stderr
+    changed = [name for name in json.loads(done.stdout)["changes"] if name.startswith("rebut")]
+    assert changed == [f"rebut {one.name}" for one in migrations.known()[count:]]
+    assert "  ok" in piped("verify", debate.session, env=there).stdout
+    if count >= 2:
+        assert "1 of 1 ended; 3 calls, $0.50" in piped("batch", "status", "--on", empty).stdout
 
 
 def test_upgrading_twice_changes_nothing(database: str) -> None:

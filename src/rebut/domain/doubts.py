@@ -55,7 +55,8 @@ RULES: Mapping[str, Rule] = {
     "order decides": Rule("the judge's choice changes with the order in which the sides are shown"),
     "no majority": Rule("no side has more than half of the judges"),
     "check ignored": Rule(
-        "the judge, lead or synthesizer rules against a point that a check shows, and says nothing against the check"
+        "the judge, critic, lead or synthesizer rules against a point that a check shows, and says nothing against the "
+        "check"
     ),
     "misread record": Rule("the judge's reasons say something that the record contradicts", ONLY_ACCEPTED),
     "one model": Rule("one model had every seat", ONLY_ACCEPTED),

@@ -16,13 +16,13 @@ Span = tuple[int, int]
 
 BLOCK = 4096
 """Characters of a block."""
-MOST = 270
+MOST = 200
 """Points that each block has: one for each place that is looked at, and more for a link, a value or a secret there."""
-LINK, VALUE, SECRET = 1, 4, 3
-SPARE = 500
+LINK, VALUE, SECRET = 1, 6, 3
+SPARE = 650
 """Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
-FREE = 2
-"""Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
+FREE = 1
+"""Searches of a text in which its blocks have all of their points. Hardly anything is left for others to look at."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
 REST = re.compile(r"[^\n]{0,512}+(?=\n)|\S*+")

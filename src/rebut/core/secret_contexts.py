@@ -244,7 +244,8 @@ def _after_names(searched: SearchedText) -> Iterator[Span]:
             if is_near and quoted and text[last : last + 1] == text[first - 1]:
                 continue  # that is the whole value
             after = link.end(how)
-            crowds.charge(start, LINK)
+            if how != "other":  # in a list of names a comma follows each of them
+                crowds.charge(start, LINK)
             # `PASSWORD=word` and `;Password=word` are settings; elsewhere a word without digits and marks is a name.
             pattern_of = (
                 ANY_VALUE

@@ -65,11 +65,19 @@ def rows() -> list[Row]:
         _recall("secrets in code and configuration: missed, in %", [*seen, *held], redactor, 5),
         _recall("  of the forms that were held out", held, redactor, 5),
         Row(f"false hits in {size:.0f} MB of source, per MB", len(wrong) / size, "", 1, 0.5),
-        Row(f"removing secrets, worst of {len(UNITS) + MUTANTS} inputs, per MB", worst.seconds, "s", _floor(), 10),
+        Row(f"removing secrets, worst of {len(UNITS) + MUTANTS} inputs, per MB", worst.seconds, "s", floor(), 10),
+        *(_worst(size) for size in SIZES),
     ]
 
 
-def _floor(times: int = 9) -> float:
+def _worst(size: int) -> Row:
+    """The known input that takes longest in a text of this size: what it takes per MB is the same for all sizes."""
+    slow = sorted((slowest.measured(unit, size=size) for unit in UNITS), reverse=True)[:3]
+    best = max(slowest.measured(one.unit, size=size, times=5).seconds for one in slow)
+    return Row(f"  the worst known input of {size // 1000:,} kB", best, "s", floor(), 12 if size < BOUNDED else 10)
+
+
+def floor(times: int = 9) -> float:
     """Seconds of processor time per MB in which Python finds the words of a text, one after the other.
 
     It was 0.03 s where the goal of 0.3 s was set, so the goal is ten times as long.
@@ -305,6 +313,8 @@ def false_hits(texts: Iterable[str]) -> list[str]:
 # What takes longest. --------------------------------------------------------------------------------------------------
 
 MUTANTS = 60
+SIZES, BOUNDED = (10_000, 100_000, 1_000_000), 100_000
+"""Sizes at which the known inputs are tried. In a small text every possible secret is judged, which takes longer."""
 UNITS: tuple[str, ...] = (
     *("a", " ", "\n", "\\", "'", '"', "=", ":", "(", "<", "$", "%", "-", "_", ".", "0", "é", "K"),
     *(
@@ -416,6 +426,14 @@ UNITS: tuple[str, ...] = (
         "Server=a;Password=b;",
         "<password>",
         "<key>",
+    ),
+    # What the search for slow inputs found, with `¤` for a letter or digit that is another one each time
+    *(
+        "sshpa&ss p/ sshpass -p pass\ue000shpass p/ sshpass -p passshpwosshpass -p ",
+        'sshpass -p=" mysql -psoauth: ¤¤¤¤¤¤¤¤',
+        'v1.+¤¤¤¤¤¤¤¤getenv(token, v1.+¤¤¤¤_¤¤¤": "etenv(token, has',
+        'v1.+¤¤¤¤¤¤¤¤getenv(token0%serpwd v1.+¤¤¤¤_¤¤¤": "e0env(tok&n, ha',
+        'client-key-data: c_lient-key-data: _auclv1.+¤¤¤¤¤¤¤¤getenv(token0%serpwd "K "e0epnu_nv(tok&n, \ue000av1sshpass -p -----',
     ),
 )
 

@@ -92,7 +92,18 @@ IDS = [f"{table.kind}:{first(table)}" for table in TABLES]
 SHAPES = Path(secret_table.__file__)
 PIECES = Path(__file__).parents[1] / "data/secret_examples.toml"
 EXAMPLES: dict[str, dict[str, dict[str, list[str]]]] = tomllib.loads(PIECES.read_text(encoding="utf-8"))
-AROUND = ["{}", "see {}, please", 'x("{}")', "a\n{}\nb", "'{}'", "+ {}\n", '{{"a": "{}"}}', "line\\n{}\\nline", "`{}`"]
+AROUND = [
+    "{}",
+    "see {}, please",
+    'x("{}")',
+    "a\n{}\nb",
+    "'{}'",
+    "+ {}\n",
+    '{{"a": "{}"}}',
+    "line\\n{}\\nline",
+    "`{}`",
+    'let k: &str = "{}";',
+]
 
 
 def example(table: PatternTable) -> list[str]:

@@ -21,8 +21,8 @@ MOST = 200
 LINK, VALUE, SECRET = 1, 6, 3
 SPARE = 650
 """Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
-FREE = 1
-"""Searches of a text in which its blocks have all of their points. Hardly anything is left for others to look at."""
+FREE = 4
+"""Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
 REST = re.compile(r"[^\n]{0,512}+(?=\n)|\S*+")

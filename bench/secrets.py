@@ -433,7 +433,7 @@ UNITS: tuple[str, ...] = (
         'sshpass -p=" mysql -psoauth: ¤¤¤¤¤¤¤¤',
         'v1.+¤¤¤¤¤¤¤¤getenv(token, v1.+¤¤¤¤_¤¤¤": "etenv(token, has',
         'v1.+¤¤¤¤¤¤¤¤getenv(token0%serpwd v1.+¤¤¤¤_¤¤¤": "e0env(tok&n, ha',
-        'client-key-data: c_lient-key-data: _auclv1.+¤¤¤¤¤¤¤¤getenv(token0%serpwd "K "e0epnu_nv(tok&n, \ue000av1sshpass -p -----',
+        'client-key-data: c_lient-key-data: _auclv1.+¤¤¤¤¤¤¤¤getenv(token0%serpwd "K "e0nv(tok&n, \ue000av1sshpass -p',
     ),
 )
 

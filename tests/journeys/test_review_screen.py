@@ -307,6 +307,22 @@ def test_a_patch_is_shown_as_a_diff_and_offered_for_what_it_is(shop: Path) -> No
     assert f"**patch:**\n\n```diff\n{crosses.PATCH}```\n" in voices.cli("export", "last", cwd=shop).stdout
 
 
+def test_a_fork_of_a_review_is_a_review(shop: Path) -> None:
+    review(shop, found(FIX), "-q", "--fail-on", "P1")
+    other = duels.script(
+        shop.parent / "other.json", found(FIX, rulings={"F1": "invalid P1"}, choice="A"), model="other"
+    )
+    done = voices.cli("fork", "last", "--judge", other, cwd=shop)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "review uncommitted changes" in done.stderr and "author" not in done.stderr
+    assert done.stdout.startswith("  No problems found in 1 file (+2 -1), 1 rejected"), done.stdout
+    assert "  ended     1 problem to fix (1 P1)           no problems found in 1 file" in done.stdout
+    assert "STOPPED" not in done.stdout
+    assert "GATE" not in done.stdout, "a gate is for the command that it was given to"
+    done = voices.cli("fork", "last", "--judge", other, "--again", "--json", cwd=shop)
+    assert json.loads(done.stdout)["heading"] == "no problems found in 1 file (+2 -1)"
+
+
 def test_what_leaves_a_review_conclusive_is_told_with_it(shop: Path) -> None:
     said = found(FIX)
     said["r1/judgement@judge"]["reason"] = "F1 was withdrawn by the critic."

@@ -18,6 +18,7 @@ from rebut.core.json_value import Json
 from rebut.domain.checks import CHECKS
 from rebut.domain.earlier_review import EARLIER
 from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import ASKED, asked_by
 from rebut.engine.parse import fits
 from rebut.engine.plan import Environment, Plan, opened, sound
 from rebut.engine.run import debate_of, finish, run_protocol
@@ -47,6 +48,8 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
         if files.path:
             journal.write(Fact(key="folder", cls="input", value=files.path))
+        if verb := asked_by(old):  # it ends in the words of that command; a gate and the like are not taken over
+            journal.write(Fact(key=ASKED, cls="input", value={"verb": verb}))
         if again:
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # resume reads it, too
         for fact in decisions(old, rounds=plan.decided):

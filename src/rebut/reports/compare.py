@@ -11,13 +11,16 @@ from rebut.core.json_value import Json
 from rebut.core.text import NARROW, counted, cut, wrapped
 from rebut.domain.amounts import money, size, spent
 from rebut.domain.outcome import Outcome
-from rebut.domain.session_status import headline_of, outcome_of, status
+from rebut.domain.session_status import asked_by, headline_of, outcome_of, status
 from rebut.domain.worth import fates
 from rebut.record.record import Record, Spent
+from rebut.reports import review
 from rebut.reports.terminal import hanging
+from rebut.workspace.targets.target import target_of, text_target
 
 LABELS = ("", "ended", "side", "decision", "points", "cost")
 LONGEST = 160
+NONE = "–"
 
 
 @frozen
@@ -38,6 +41,10 @@ class ComparedSession:
             return cls(record.opened.id, status(record), "", "", (), record.spent())
         won = headline_of(outcome)
         told = outcome.worth.points if outcome.worth and outcome.worth.points else fates(outcome.ledger)
+        if outcome.review and asked_by(record):  # in the words of that command
+            said = review.heading(outcome, target_of(record) or text_target(record.opened.topic))
+            why = " ".join(one.reason for one in outcome.review.history[-1:])
+            return cls(record.opened.id, said, "", why, told, outcome.spent)
         return cls(record.opened.id, outcome.heading, won, outcome.decision, told, outcome.spent)
 
     def to_json(self) -> dict[str, Json]:
@@ -54,7 +61,7 @@ class ComparedSession:
         tally = ", ".join(f"{count} {fate}" for fate, count in self.points)
         points = f"{sum(count for _, count in self.points)}: {tally}" if tally else "none"
         decision = cut(self.decision, width * 3)
-        return (f"{name} {self.id}", self.heading, self.side or "–", decision or "–", points, spent(self.spent))
+        return (f"{name} {self.id}", self.heading, self.side or NONE, decision or NONE, points, spent(self.spent))
 
 
 @frozen
@@ -101,6 +108,8 @@ class Pair:
         rows: list[str] = []
         sides = (self.parent.cells("parent", space), self.fork.cells("this fork", space))
         for label, left, right in zip(LABELS, *sides, strict=True):
+            if left == right == NONE:
+                continue
             columns = (wrapped(text, space, break_words=True) for text in (left, right))
             lines = zip_longest(*columns, fillvalue="")
             for n, (one, other) in enumerate(lines):

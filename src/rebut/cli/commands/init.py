@@ -77,7 +77,7 @@ def _without_models(attended: bool) -> int:
     from rebut.cli.output import folded, say
     from rebut.setup.discover import GET_ONE
 
-    say(folded(f"\n  No model can debate yet. {GET_ONE}", sys.stdout, 2))
+    say(folded(f"\n  No model can debate yet. {GET_ONE.replace('`rebut init` helps, ', '')}", sys.stdout, 2))
     if not attended:
         return 3
     say("\n  A debate that is scripted, to see how it goes:")

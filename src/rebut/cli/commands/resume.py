@@ -251,15 +251,26 @@ def _must_ask(id: str) -> None:
 
 def with_parent(outcome: Outcome) -> Judged:
     """The outcome of a fork, beside that of its parent."""
+    from dataclasses import replace
+    from functools import partial
+
+    from rebut.ci.recorded_reviews import reviewed_target
     from rebut.cli.commands.show import beside, root
     from rebut.cli.output import width
     from rebut.cli.runner import Judged
+    from rebut.domain.session_status import asked_by
     from rebut.record import sessions
+    from rebut.reports import review
 
-    pair = beside(sessions.load(root() / outcome.session), outcome)
+    record = sessions.load(root() / outcome.session)
+    judged, pair = Judged(outcome, outcome.exit_code), beside(record, outcome)
+    if outcome.review and asked_by(record):
+        target = reviewed_target(record)
+        extra = {"heading": review.heading(outcome, target), "decision": review.decided(outcome, target)}
+        judged = replace(judged, extra=extra, ending=partial(review.ending, target=target))
     if pair is None:
-        return Judged(outcome, outcome.exit_code)
-    return Judged(outcome, outcome.exit_code, tuple(pair.rows(width())), pair.to_json())
+        return judged
+    return replace(judged, rows=tuple(pair.rows(width())), extra={**judged.extra, **pair.to_json()})
 
 
 def _counted(plan: ForkCount) -> str:

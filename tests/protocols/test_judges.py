@@ -181,6 +181,20 @@ def test_what_a_judge_says_in_the_other_order_is_checked_too(workspace: Path) ->
     assert [doubt.kind for doubt in outcome.doubts if "conceded" in doubt.said] == ["misread record"]
 
 
+def test_an_answer_that_several_judges_prefer_says_how_many_and_which_has_a_part_in_it(workspace: Path) -> None:
+    third, other = choosing(lambda request: "answer 2", "third"), choosing(lambda request: "answer 1", "other")
+
+    def debates(request: Request) -> str:
+        return str(third.says(request)) if "judge" in request.key else json.dumps(said(same=False)[request.key])
+
+    con = Voice(debates, "con")
+    backends = {**debaters(said(same=False)), "con": con, "one": other, "two": third}
+    seats: dict[str, Any] = {"proposer": "pro", "challenger": "con", "judge": ["one", "two", "con"]}
+    outcome = rebut.run("ask", "Redis or cookies?", judges=3, **seats, backends=backends)
+    shown = " ".join(terminal.ending(outcome, width=200).split())
+    assert "after 1 round of debate, by 2 of 3 judges; judge.3, which also gave answer 2." in shown
+
+
 def test_two_judges_that_differ_decide_nothing(workspace: Path) -> None:
     outcome = ask(choosing(lambda request: "answer 1", "a"), choosing(lambda request: "answer 2", "b"))
     assert outcome.heading == "NO VERDICT, NO MAJORITY OF THE JUDGES" and outcome.exit_code == 3

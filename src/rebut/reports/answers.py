@@ -68,14 +68,20 @@ def _how(outcome: Outcome, compared: SideBySide) -> str:
         return ""
     chosen = compared.answers[compared.chosen - 1]
     rounds = f"after {counted(compared.rounds, 'round')} of debate" if compared.rounds else "after an incomplete round"
-    by = f", by {outcome.verdict.by}{_partial(outcome, compared)}" if outcome.verdict.by else ""
+    judges = [one.seat for one in outcome.seats if one.seat.startswith("judge.")]
+    if len(judges) > 1:
+        most = [vote.judge for vote in outcome.votes if vote.winner == outcome.verdict.winner]
+        parts = [f"; {seat}{part}" for seat in most if (part := _partial(outcome, compared, seat))]
+        by = f", by {len(most)} of {len(judges)} judges{''.join(parts)}"
+    else:
+        by = f", by {outcome.verdict.by}{_partial(outcome, compared, 'judge')}" if outcome.verdict.by else ""
     return f"Answer {compared.chosen} ({shown_spec(chosen.model)}) was preferred {rounds}{by}."
 
 
-def _partial(outcome: Outcome, compared: SideBySide) -> str:
-    """Which answer the judge has a part in, as its model or of its family; empty for an independent judge."""
+def _partial(outcome: Outcome, compared: SideBySide, seat: str) -> str:
+    """Which answer a judge has a part in, as its model or of its family; empty for an independent judge."""
     seats = {one.seat: one for one in outcome.seats}
-    judge, authors = seats.get("judge"), [seats.get(one.seat) for one in compared.answers]
+    judge, authors = seats.get(seat), [seats.get(one.seat) for one in compared.answers]
     numbers = [n for n, one in enumerate(authors, 1) if judge and one and one.spec == judge.spec]
     kin = [n for n, one in enumerate(authors, 1) if judge and judge.family and one and one.family == judge.family]
     if numbers:

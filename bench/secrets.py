@@ -74,7 +74,7 @@ def _worst(size: int) -> Row:
     """The known input that takes longest in a text of this size: what it takes per MB is the same for all sizes."""
     slow = sorted((slowest.measured(unit, size=size) for unit in UNITS), reverse=True)[:3]
     best = max(slowest.measured(one.unit, size=size, times=5).seconds for one in slow)
-    return Row(f"  the worst known input of {size // 1000:,} kB", best, "s", floor(), 12 if size < BOUNDED else 10)
+    return Row(f"  the worst known input of {size // 1000:,} kB", best, "s", floor(), 15 if size < BOUNDED else 10)
 
 
 def floor(times: int = 9) -> float:

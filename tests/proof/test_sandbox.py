@@ -175,7 +175,8 @@ FLOODS = {
 @pytest.mark.parametrize("way", FLOODS)
 def test_a_flood_is_ended(way: str, copy: Path) -> None:
     code, cut = FLOODS[way]
-    got = by_python(copy, code, Bounds(seconds=4))
+    # What another limit ends has time for it, even on a machine that is busy.
+    got = by_python(copy, code, Bounds(seconds=4 if "time" in cut else 40))
     assert got.cut in cut
     assert got.code != 0 and not got.failed
     assert len(got.out) <= 200_000 and "written" not in got.out

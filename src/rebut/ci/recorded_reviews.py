@@ -24,7 +24,7 @@ from rebut.record.sessions import FoundSession
 from rebut.setup.config_files import REPO_FILE
 from rebut.workspace.targets.git_change import OUTPUT
 from rebut.workspace.targets.target import Target, target_of, text_target
-from rebut.workspace.targets.unread import UnreadFiles, unread_files
+from rebut.workspace.targets.unread import UnreadFiles, not_read, unread_files
 
 OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_out")
 """What two reviews of the same target have in common."""
@@ -70,7 +70,7 @@ class Review:
             stopped = f" ({self.outcome.stopped})" if self.outcome.stopped else ""
             found.append(f"it ended as {self.outcome.heading}{stopped}")
         found += [f"the {seat.seat} failed: {seat.why}" for seat in self.outcome.seats if seat.failed]
-        found += [f"not read: {line}" for line in self.unread(accepted).doubtful]
+        found += not_read(self.unread(accepted).doubtful)
         if _sets_its_own_rules(self.target):
             found.append(f"the change edits [limits] or [egress] of {REPO_FILE}, which applied to its own review")
         return tuple(found)

@@ -213,7 +213,7 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
         doubts.append(Doubt("unmatched", "NOT ALL OF IT WEIGHED", notes[0]))
     files = _unread_files(record)
     if files.doubtful:
-        doubts.append(Doubt("files unread", files.caveat, "; ".join(f"not read: {line}" for line in files.doubtful)))
+        doubts.append(Doubt("files unread", files.caveat, files.sentence))
     notes += files.notes
     return outcome.filled(
         doubts=tuple(doubts),

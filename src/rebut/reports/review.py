@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from rebut.core.text import counted, cut, squeeze
@@ -107,7 +108,9 @@ def files_read(outcome: Outcome, target: Target) -> tuple[int, int]:
     """How many files of a target were read, and how many it has; pictures, fonts, sound and film aside."""
     noted = [note.removeprefix("not read: ") for note in outcome.notes if note.startswith("not read: ")]
     unread = outcome.unread or noted  # sessions from before have only the notes
-    skipped = sum(any(line.startswith(f"{c.path}: ") for line in unread) for c in target.changes)
+    # A path may contain a colon, and so may the reason: all beginnings that can be a path count.
+    paths = {line[: colon.start()] for line in unread for colon in re.finditer(": ", line)}
+    skipped = sum(c.path in paths for c in target.changes)
     return len(target.changes) - skipped, len(target.changes) + len(unread) - skipped
 
 
@@ -320,7 +323,8 @@ def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
     """Doubts that leave a review conclusive, and notes on what was not read or applied; `rebut show` has the others."""
     wanted = ("no check could be run", "not read", "not applied", "applied", "there is no final patch")
     shown = [doubt.said for doubt in outcome.doubts if doubt.heading and doubt.denies == ONLY_ACCEPTED and doubt.said]
-    shown += [note for note in outcome.notes if note.startswith(wanted) and note not in told][:6]
+    known = set(told)
+    shown += [note for note in outcome.notes if note.startswith(wanted) and note not in known][:6]
     if any(doubt.kind == "files unread" for doubt in outcome.doubts):
         shown.append("to accept files that are not read, name them in unread_ok of [gate] in rebut.toml")
     return shown

@@ -30,6 +30,7 @@ from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import ArtifactVersion
 from rebut.protocols.shared import misread, of_rounds
 from rebut.workspace.targets.target import Target, absent_citations
+from rebut.workspace.targets.unread import not_read
 
 WHY = {
     "agreed": "the critic agrees",
@@ -236,7 +237,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         for m in ledger.unplaced
     ]
     unresolved += [said for said in (state.unwritten, state.contradiction) if said]
-    unresolved += [f"not read: {line}" for line in debate.unread.doubtful]
+    unresolved += not_read(debate.unread.doubtful)
     actions = list(judge.next_actions) if judge else []
     unseen = final.n > 1 and final.round == state.rounds
     actions += [f"Look at version {final.n}: it was not reviewed after it was written."] if unseen else []

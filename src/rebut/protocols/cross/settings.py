@@ -20,6 +20,7 @@ from rebut.engine.protocol import FilesFolder, NewSession, Preparation, Role
 from rebut.protocols.shared import chosen_folder
 from rebut.workspace.git import belongs
 from rebut.workspace.targets.split import split, split_notice
+from rebut.workspace.targets.unread import not_read
 
 SHORT_TIMEOUT = 120
 SEATS = {
@@ -96,8 +97,7 @@ def check(plan: Plan) -> list[str]:
         notices.append(f"{timeout:g} s a call is short for a {target.kind} target; {advised}")
     if large := split_notice(split(target, DIFF_TOKENS)):
         notices.append(large)
-    notices += [f"not read: {line}" for line in target.left_out]
-    return notices
+    return [*notices, *not_read(target.left_out)]
 
 
 # Where the session's files go: into git's own folder, which nothing is ever staged from, else the user's state.

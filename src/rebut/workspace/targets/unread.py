@@ -17,6 +17,8 @@ MEDIA = re.compile(
 )
 """Pictures, fonts, sound and film: a review need not read them."""
 NO_ANALYSER = "no analyser is for such a file"
+MOST_NAMED = 50
+"""How many of the files that were not read a message names. The record has all of them."""
 ACCEPTED = "unread_ok"
 """The fact that holds the paths which the user, or the base commit, permits a review to leave unread."""
 
@@ -41,9 +43,14 @@ class UnreadFiles:
         return f"{counted(len(self.doubtful), 'FILE', 'FILES')} NOT READ" if self.doubtful else ""
 
     @property
+    def sentence(self) -> str:
+        """What is in doubt, in words."""
+        return "; ".join(not_read(self.doubtful))
+
+    @property
     def notes(self) -> list[str]:
-        said = [f"not read: {line}" for line in self.doubtful]
-        said += [f"not read, which [gate] unread_ok accepts: {line}" for line in self.accepted]
+        said = not_read(self.doubtful)
+        said += [f"not read, which [gate] unread_ok accepts: {line}" for line in few(self.accepted)]
         if self.media:
             files = counted(len(self.media), "file")
             said.append(f"not read, and not needed for a review: {files} with pictures, fonts, sound or film")
@@ -65,6 +72,17 @@ def unread_files(left_out: Sequence[str], accepted: Sequence[str] = ()) -> Unrea
         else:
             doubtful.append(line)
     return UnreadFiles(tuple(doubtful), tuple(allowed), tuple(media))
+
+
+def few(lines: Sequence[str]) -> list[str]:
+    """The lines; if they are too many for a message, the first of them and how many more there are."""
+    more = len(lines) - MOST_NAMED
+    return [*lines[:MOST_NAMED], f"{more:,} more files"] if more > 1 else list(lines)
+
+
+def not_read(lines: Sequence[str]) -> list[str]:
+    """What to tell about files that were not read."""
+    return [f"not read: {line}" for line in few(lines)]
 
 
 def unread_in(record: Record) -> UnreadFiles:

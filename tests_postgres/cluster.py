@@ -85,7 +85,10 @@ class Cluster:
         """Seconds of processor time that the server took, with its processes that have ended."""
         first = (self.folder / "data/postmaster.pid").read_text().split()[0]
         below = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-        ticks = sum(sum(map(int, _stat(pid)[11:13])) for pid in (first, *below))
+        ticks = 0
+        for pid in (first, *below):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended: its time is with that of the others
+                ticks += sum(map(int, _stat(pid)[11:13]))
         return (ticks + sum(map(int, _stat(first)[13:15]))) / os.sysconf("SC_CLK_TCK")
 
     def _run(self, program: str, *words: str) -> None:

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from rebut.domain.forms import Cites, Form
 from rebut.engine.parse import MAX_REPLY, UnreadableReply, parse
+from rebut.protocols.duel.forms import Opening
 
 calm = settings(deadline=None, derandomize=True)
 
@@ -242,3 +243,12 @@ def test_a_reply_that_repeats_itself_without_end_is_read_in_one_pass() -> None:
     for reply in (*objects, *signs):
         with pytest.raises(UnreadableReply):  # C5
             parse(reply, Sheet)
+
+
+@pytest.mark.parametrize("depth", [480, 600, 900, 1_500])
+@pytest.mark.parametrize("words", ["Words. ", ""])
+def test_a_field_that_is_nested_deep_is_unreadable_or_ignored_at_every_depth(depth: int, words: str) -> None:
+    escape = "" if words else "\\u0007"
+    reply = f'{words}{{"position":"a{escape}","zzz":{"[" * depth}{"]" * depth}}}'
+    with pytest.raises(UnreadableReply):
+        parse(reply, Opening)

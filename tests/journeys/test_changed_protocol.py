@@ -8,8 +8,11 @@ import subprocess
 from pathlib import Path
 
 import forkserver
+import hosts
 import pytest
 from console import REBUT, Once, at_a_terminal, piped
+
+from rebut.record import sessions
 
 BODY = '''"""Two questions."""
 
@@ -120,3 +123,10 @@ def test_a_named_pipe_in_its_place_is_an_error_and_never_waited_for(words: list[
         [REBUT, *words, "--yes"], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60
     )
     assert done.returncode in (2, 3) and "two.py" in done.stdout + done.stderr, done.stderr
+
+
+def test_an_agent_host_cannot_run_a_changed_file(folder: Path) -> None:  # C7 C13
+    session = sessions.sessions(sessions.home())[0].id
+    change(folder)
+    assert f"two.py changed since session {session}" in hosts.refusal(folder, "debate", resume=session)
+    assert not was_run(folder)

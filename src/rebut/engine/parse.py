@@ -174,8 +174,8 @@ def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -
     """
     from pydantic_core import ValidationError
 
-    given = found if plain else _tidy(found)
     try:
+        given = found if plain else _tidy(found)
         try:
             value = schema.model_validate(given)
         except ValidationError as error:

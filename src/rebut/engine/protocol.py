@@ -223,6 +223,23 @@ def file_digest(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()[:8]
 
 
+def changed_file(record: Record) -> Path | None:
+    """The session's own protocol file, if it is another one than when the session was last run. It is not loaded."""
+    from rebut.core import files
+    from rebut.record.events import Resumed
+
+    if not record.lines or not record.opened.source.endswith(".py"):
+        return None
+    file = Path(record.opened.source)
+    resumed = [line.event.protocol_version for line in record.lines if isinstance(line.event, Resumed)]
+    _, plus, known = (resumed or [record.opened.protocol_version])[-1].rpartition("+")
+    try:
+        now = file_digest(files.read(file))
+    except OSError:
+        return None  # loading it says what is wrong
+    return file if plus and now != known else None
+
+
 def _installed(name: str) -> Protocol:
     """A protocol of another package, which names its module in the entry-point group `rebut.protocols`."""
     from importlib.metadata import entry_points

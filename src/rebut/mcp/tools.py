@@ -19,6 +19,7 @@ from rebut.mcp import debate_process
 from rebut.mcp.access import HostWorkspace
 from rebut.mcp.result import SessionResult, checked, result_of, under_way
 from rebut.record import inbox, sessions, turn
+from rebut.record.record import Record
 from rebut.setup import checked_text
 from rebut.setup.verbs import is_file
 
@@ -232,6 +233,7 @@ class Calls:
         folder = self._workspace.session(call.resume)
         record = sessions.load(folder)
         if not record.closed and not sessions.running(folder):
+            _check_protocol(record)
             await debate_process.start_debate({"session": folder.name}, self._workspace.folder)
         return folder
 
@@ -254,6 +256,7 @@ class Calls:
             raise UsageError(f"the question that waits is {waits.key}, not {call.key}", "Call result to read it.")
         if not call.answer.strip():
             raise UsageError("the answer is empty")
+        _check_protocol(record)
         request = {"session": folder.name, "key": waits.key, "answer": call.answer}
         await debate_process.start_debate(request, self._workspace.folder)
         return folder
@@ -291,6 +294,17 @@ async def wait(folder: Path, wait_seconds: float, report: Report, every: float, 
             await report(under_way(sessions.load(folder)))
         await asyncio.sleep(min(LOOK, max(0.0, until - now)))
     return await result_of(folder, part)
+
+
+def _check_protocol(record: Record) -> None:
+    """Raise if the session's protocol file changed since. Only the user decides, in a terminal, whether to run it."""
+    from rebut.engine.protocol import changed_file
+
+    if file := changed_file(record):
+        raise UsageError(
+            f"the protocol file {file.name} changed since session {record.opened.id} was recorded",
+            f"The user reads the change and continues it in a terminal: rebut resume {record.opened.id}",
+        )
 
 
 async def _became(look: Callable[[], str | None]) -> str | None:

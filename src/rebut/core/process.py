@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 from rebut.core.frozen import frozen
 from rebut.core.process_identity import is_zombie, started
 from rebut.core.types import ignore
 from rebut.core.working_time import timeout
 
+Started = TypeVar("Started")
 GRACE = 2.0
 """Seconds that a group gets to end after each signal."""
 LARGEST_OUTPUT = 4_000_000
@@ -96,8 +97,8 @@ async def run_program(
         _living.add(transport.get_pid())
     except asyncio.CancelledError:
         # If the start were abandoned here, a process would be left that is on no list: wait for it, then end it.
-        transport, _ = await starting
-        await _end(transport, watch, mark)
+        if made := await _cancelled_start(starting):
+            await _end(made[0], watch, mark)
         raise
     try:
         on_spawn(transport.get_pid())
@@ -121,6 +122,19 @@ async def run_program(
         await _end(transport, watch, mark)
     code = None if watch.cut else transport.get_returncode()
     return ProcessResult(code, bytes(watch.out), watch.err.decode("utf-8", "replace"), watch.cut)
+
+
+async def _cancelled_start(starting: asyncio.Future[Started]) -> Started | None:
+    """What was started although the caller is cancelled; None if nothing was.
+
+    An event loop that closes cancels the start as well. asyncio then kills the process, and waits without end for pipes
+    that are never connected, unless it is cancelled again.
+    """
+    await asyncio.wait({starting}, timeout=GRACE)
+    if starting.done():
+        return None if starting.cancelled() or starting.exception() else starting.result()
+    starting.cancel()
+    return None
 
 
 class _Watch(asyncio.SubprocessProtocol):
@@ -210,9 +224,17 @@ async def _within(event: asyncio.Event, seconds: float) -> None:
 async def start_program(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:
     """Start a program whose standard input and output are pipes. OSError if it cannot start. See `stop`."""
     pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(
-        *argv, cwd=cwd, env=dict(env), stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, limit=1 << 20
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv, cwd=cwd, env=dict(env), stdin=pipe, stdout=pipe, stderr=none, start_new_session=True, limit=1 << 20
+        )
     )
+    try:
+        process = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        if made := await _cancelled_start(starting):
+            await stop(made)
+        raise
     _living.add(process.pid)
     return process
 

@@ -64,8 +64,8 @@ def test_the_pairs_that_a_difference_needs_are_computed() -> None:
     assert statistics.discordant_share(3, 1, 10) == 0.30 and statistics.discordant_share(6, 2, 20) == 0.40
 
 
-def test_so_many_pairs_do_show_it_in_four_of_five_trials() -> None:
-    """The exact test at the number that the formula gives, over all results: its power is near 80 %."""
+def test_so_many_pairs_do_show_it_in_about_three_of_four_trials() -> None:
+    """The exact test at the number that the formula gives, over all results."""
     n, gained, lost = pairs_needed(0.20), 0.25, 0.05
     power = 0.0
     for b in range(n + 1):
@@ -73,7 +73,7 @@ def test_so_many_pairs_do_show_it_in_four_of_five_trials() -> None:
             if mcnemar(b, c) <= statistics.LEVEL and b > c:
                 ways = math.comb(n, b) * math.comb(n - b, c)
                 power += ways * gained**b * lost**c * (1 - gained - lost) ** (n - b - c)
-    assert 0.72 <= power <= 0.85, power
+    assert 0.74 <= power <= 0.78, power
 
 
 def test_hits_by_chance_are_added_up_case_by_case() -> None:

@@ -16,8 +16,11 @@ import forkserver
 import pytest
 import reviewers
 from console import REBUT, at_a_terminal, piped
+from dialects import question, schema_name
 from loopback import Loopback
 from reviewers import Critic, serving
+
+from rebut.trial.pairs import DEFECT
 
 TWO = ("--with", "openai:gpt-4o,openai:gpt-4o-mini")
 
@@ -100,6 +103,22 @@ def test_a_judge_that_drops_true_findings_costs_them(workspace: Path, tmp_path: 
     assert said["judge"]["cross"]["false"] == {"kept": 0, "of": 8}
     assert said["sentence"].startswith("Cross found 8 fewer of 8 planted defects than one call, −8 to")
     assert "8 fewer false alarms" in said["sentence"]
+
+
+def test_fewer_false_alarms_are_the_answer_where_the_defects_found_do_not_differ(
+    workspace: Path, tmp_path: Path
+) -> None:
+    def drops_on_twins(body: dict[str, Any]) -> str:
+        prompt = question(body)
+        if schema_name(body) != "Judgement":
+            return reviewers.answers(reviewers.finds(1.0, 1.0))(body)
+        return json.dumps(reviewers.judgement(prompt, lambda id: reviewers.shown(prompt)[1] == DEFECT))
+
+    with Loopback(drops_on_twins, keep=False) as server:
+        said, _ = trial(server, "--arms", "one,cross", "--pairs", "8", "--out", str(tmp_path / "t"))
+    assert said["sentence"].startswith(
+        "Cross raised 8 fewer false alarms than one call on 8 pairs; it found as many planted defects (−"
+    )
 
 
 def test_the_vote_has_the_tokens_of_the_debate(workspace: Path, tmp_path: Path) -> None:

@@ -56,6 +56,12 @@ def _compared(one: Comparison) -> str:
     of = f"of {found.pairs} planted defects {than} {base}"
     if found.is_shown:
         return f"{arm.capitalize()} found {amount} {of}, {span}; {_alarms(one.alarms)}; {_cost(one)}."
+    if one.alarms.is_shown:
+        chance = ", which may be chance" if more else ""
+        return (
+            f"{arm.capitalize()} raised {_alarms(one.alarms)} than {base} on {found.pairs} pairs; it found {amount} "
+            f"planted defects ({span}){chance}; {_cost(one)}."
+        )
     if found.pairs < found.needed:
         need = f"about {found.needed} pairs would show a difference of 20 points"
         return f"Too few to tell: {arm} found {amount} {of} ({span}); {need}."

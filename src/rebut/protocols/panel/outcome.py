@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, objects
 from rebut.core.text import counted, cut, inline, squeeze, tame
 from rebut.domain.doubts import Doubt, heading_with
 from rebut.domain.ledger import Ledger, Point, Slip, distinct
@@ -107,9 +107,7 @@ def partial(debate: Debate) -> Outcome:
     challenges = [v for k, v in answers.items() if k.startswith("r1/challenge@") and isinstance(v, dict)]
     position = str(said[-1]["position"]) if said else ""
     # Points get their ids when a round is over, so those of an incomplete round have none yet.
-    early = (
-        [p for form in challenges for p in _rows_of(form.get("points")) if isinstance(p, dict)] if not rounds else []
-    )
+    early = [p for form in challenges for p in objects(form.get("points"))] if not rounds else []
     rows = [f"- {p.id}: {squeeze(p.words())}" for p in debate.ledger.open] + [
         f"- {squeeze(str(p['text']))}" for p in early
     ]
@@ -148,12 +146,12 @@ def held(state: PanelState, ledger: Ledger) -> dict[str, Json]:
     """What the program checked: changes of mind without a cause, concessions taken back, and citations."""
     return {
         "flips_without_cause": len(flips(ledger)),
-        "flips": [_slip(s, state) for s in flips(ledger)],
-        "walked_back": [_slip(s, state) for s in ledger.slips if s.kind == "walked back"],
+        "flips": list(_slips(flips(ledger), state)),
+        "walked_back": list(_slips(walked_back(ledger), state)),
         "unexplained_versions": [p.version for p in state.positions if p.unexplained],
         "citations": dict(ledger.marks()),
         "claims_unsupported": [c.id for c in ledger.unsupported],
-        "points_unsupported": [p.id for p in ledger.points if not p.evidence],
+        "points_unsupported": [p.id for p in unsupported_points(ledger)],
         "unmatched": [f"{m.by} answered {m.point}" for m in ledger.unmatched],
     }
 
@@ -169,8 +167,16 @@ def dropped(ledger: Ledger) -> list[Point]:
     return [p for p in ledger.points if p.id in ids and p.severity != "P3"]
 
 
-def _slip(slip: Slip, state: PanelState) -> str:
-    return f"{slip.point} by {state.lens_of(slip.by)} in round {slip.round}"
+def walked_back(ledger: Ledger) -> list[Slip]:
+    return [s for s in ledger.slips if s.kind == "walked back"]
+
+
+def unsupported_points(ledger: Ledger) -> list[Point]:
+    return [p for p in ledger.points if not p.evidence]
+
+
+def _slips(slips: Sequence[Slip], state: PanelState) -> list[str]:
+    return [f"{slip.point} by {state.lens_of(slip.by)} in round {slip.round}" for slip in slips]
 
 
 def decision_notes(state: PanelState) -> DecisionNotes:
@@ -181,14 +187,11 @@ def decision_notes(state: PanelState) -> DecisionNotes:
         if squeeze(old.text) != squeeze(new.text):
             given_up = "; ".join(why) or "no point was named"
             alternatives.append(f"v{old.version}: {old.text} Given up: {given_up}.")
-    grounds = [one for one in state.grounds if isinstance(one, dict)]
     against = "what would make the decision wrong, according to the"
-    alternatives += [f"{against} {one.get('party')}: {one.get('other_right')}" for one in grounds]
+    alternatives += [f"{against} {one.party}: {one.other_right}" for one in state.grounds]
     consequences = [f"weak by its author's own account: {text}" for text in state.weaknesses if text]
-    for one in grounds:
-        for crux in _rows_of(one.get("cruxes")):
-            if isinstance(crux, dict) and crux.get("checkable"):
-                consequences.append(f"[ ] find out: {crux.get('question')} ({crux.get('how')})")
+    cruxes = [crux for one in state.grounds for crux in one.cruxes if crux.checkable]
+    consequences += [f"[ ] find out: {crux.question} ({crux.how})" for crux in cruxes]
     dissent = []
     for c in state.challengers:
         if c.stand == "dissent":
@@ -252,9 +255,9 @@ def _tradeoff(debate: Debate, state: PanelState) -> list[str]:
     names = ", ".join(c.shown for c in state.dissenters)
     core = inline(state.core) or f"{names} did not accept the position"
     table = ["**Assumptions exposed:**", "", "| Assumption | Held by | Denied by |", "|---|---|---|"]
-    for row in state.mapped:
-        if isinstance(row, dict):
-            table.append(f"| {_cell(row['text'])} | {_cell(row['held_by'])} | {_cell(row['denied_by']) or '–'} |")
+    for one in state.mapped:
+        held, denied = (cell(", ".join(parties)) for parties in (one.held_by, one.denied_by))
+        table.append(f"| {cell(one.text)} | {held} | {denied or '–'} |")
     if not state.mapped:
         table = ["**Assumptions exposed:** none, because no party answered"]
     parts = ["  \n".join(head), "\n".join(rows), f"**Core disagreement:** {core}", "\n".join(table)]
@@ -264,16 +267,10 @@ def _tradeoff(debate: Debate, state: PanelState) -> list[str]:
 def _cruxes(state: PanelState) -> list[str]:
     rows = []
     for g in state.grounds:
-        if not isinstance(g, dict):
-            continue
-        rows.append(
-            f"- {g['party']}: the other side would be right, it says: {inline(str(g['other_right'])) or 'never'}"
-        )
-        for x in g["cruxes"] if isinstance(g["cruxes"], list) else ():
-            if isinstance(x, dict):
-                mark = "[ ] " if x["checkable"] else ""
-                how = f" (find out: {inline(str(x['how']))})" if x["how"] else ""
-                rows.append(f"  - {mark}{inline(str(x['question']))}{how}")
+        rows.append(f"- {g.party}: the other side would be right, it says: {inline(g.other_right) or 'never'}")
+        for x in g.cruxes:
+            how = f" (find out: {inline(x.how)})" if x.how else ""
+            rows.append(f"  - {'[ ] ' if x.checkable else ''}{inline(x.question)}{how}")
     return ["**What would change minds:**\n" + "\n".join(rows)] if rows else []
 
 
@@ -302,13 +299,15 @@ def _trail(state: PanelState, ledger: Ledger) -> list[str]:
         rows += [f"  └── Changed because: {c.lens} raised {c.point}: {inline(c.text)}" for c in p.causes]
         if p.unexplained:
             rows.append("  └── Changed, and no point was named as the cause")
-    kept = held(state, ledger)
-    checks = [f"- flips without cause: {kept['flips_without_cause']}{_named(kept['flips'])}"]
-    checks.append(f"- concessions walked back: {len(_rows_of(kept['walked_back']))}{_named(kept['walked_back'])}")
+    flipped, back = (_slips(slips, state) for slips in (flips(ledger), walked_back(ledger)))
     marks = ", ".join(f"{n} {name}" for name, n in sorted(ledger.marks().items())) or "none"
-    checks.append(f"- citations: {marks}")
-    bare = [*_rows_of(kept["claims_unsupported"]), *_rows_of(kept["points_unsupported"])]
-    checks.append(f"- unsupported: {', '.join(map(str, bare)) or 'none'}")
+    bare = [*(c.id for c in ledger.unsupported), *(p.id for p in unsupported_points(ledger))]
+    checks = [
+        f"- flips without cause: {len(flipped)}{_named(flipped)}",
+        f"- concessions walked back: {len(back)}{_named(back)}",
+        f"- citations: {marks}",
+        f"- unsupported: {', '.join(bare) or 'none'}",
+    ]
     parts = ["\n".join(rows), "**Held to evidence:**\n" + "\n".join(checks)]
     if state.notes:
         parts.append("**Notes:**\n" + "\n".join(f"- {inline(n)}" for n in state.notes))
@@ -333,15 +332,14 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
             rows.append(("", f"v{p.version}: {cut(inline(p.text), LONGEST_ROW)}{why}"))
     if state.dissenters and state.core:
         rows.append(("disagreement", cut(inline(state.core), LONGEST_ROW)))
-    for n, row in enumerate(state.mapped if state.dissenters else ()):
-        if isinstance(row, dict) and n < MOST_ASSUMPTIONS:
-            held, denied = (_cell(row[name]) for name in ("held_by", "denied_by"))
-            who = f"held by {held}" + (f", denied by {denied}" if denied else "")
-            rows.append(("" if n else "assumptions", f"{cut(inline(str(row['text'])), LONGEST_ROW)} ({who})"))
+    for n, one in enumerate(state.mapped[:MOST_ASSUMPTIONS] if state.dissenters else ()):
+        held, denied = (cell(", ".join(parties)) for parties in (one.held_by, one.denied_by))
+        who = f"held by {held}" + (f", denied by {denied}" if denied else "")
+        rows.append(("" if n else "assumptions", f"{cut(inline(one.text), LONGEST_ROW)} ({who})"))
     if state.dissenters and (more := len(state.mapped) - MOST_ASSUMPTIONS) > 0:
         rows.append(("", f"… {more} more in `rebut export`"))
     if found := flips(ledger):
-        rows.append(("flips", f"{len(found)} without cause: {', '.join(_slip(s, state) for s in found)}"))
+        rows.append(("flips", f"{len(found)} without cause: {', '.join(_slips(found, state))}"))
     return rows
 
 
@@ -354,18 +352,8 @@ def _absent(c: Challenger) -> str:
     return f"did not answer ({inline(c.why) or 'not asked'})"
 
 
-def _named(rows: Json) -> str:
-    found = _rows_of(rows)
-    return f" ({'; '.join(map(str, found))})" if found else ""
-
-
-def _rows_of(rows: Json) -> Sequence[Json]:
-    return rows if isinstance(rows, list) else ()
-
-
-def _cell(value: Json) -> str:
-    text = ", ".join(str(v) for v in value) if isinstance(value, list) else str(value)
-    return cell(text)
+def _named(rows: Sequence[str]) -> str:
+    return f" ({'; '.join(rows)})" if rows else ""
 
 
 # was it worth it: the first position and how many accepted it at once, and what the rounds changed

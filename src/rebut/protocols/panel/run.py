@@ -7,7 +7,6 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
-from rebut.core.json_value import Json
 from rebut.core.text import squeeze
 from rebut.core.types import Material
 from rebut.domain.checks import to_weigh
@@ -32,7 +31,17 @@ from rebut.protocols.panel.forms import (
     Response,
 )
 from rebut.protocols.panel.personas import assigned
-from rebut.protocols.panel.state import UNEXAMINED, Cause, Challenger, PanelState, Position, names
+from rebut.protocols.panel.state import (
+    UNEXAMINED,
+    Cause,
+    Challenger,
+    CoreAssumption,
+    OpenQuestion,
+    PanelState,
+    PartyGrounds,
+    Position,
+    names,
+)
 from rebut.protocols.shared import aborted, describe, prompt_head, reason_of
 
 MOST_MISSING = 2
@@ -384,21 +393,10 @@ async def collect_assumptions(debate: Debate, state: PanelState) -> None:
             state.unsaid = state.unsaid or (answer.message if answer.kind == "budget" else state.notes[-1])
             continue
         form = answer.value
-        cruxes: list[Json] = [
-            {"question": x.question, "how": x.how, "checkable": reply_checks.checkable(x.question, x.how)}
-            for x in form.cruxes
-            if x.question
-        ]
-        state.grounds.append(
-            {
-                "party": parties[answer.who.seat],
-                "seat": answer.who.seat,
-                "why": form.why,
-                "other_right": form.other_right,
-                "assumptions": [a for a in form.assumptions if a],
-                "cruxes": cruxes,
-            }
-        )
+        seat, assumed = answer.who.seat, tuple(filter(None, form.assumptions))
+        asked = [(x.question, x.how) for x in form.cruxes if x.question]
+        cruxes = tuple(OpenQuestion(question, how, reply_checks.checkable(question, how)) for question, how in asked)
+        state.grounds.append(PartyGrounds(parties[seat], seat, form.why, form.other_right, assumed, cruxes))
     if len(state.grounds) > 1:
         await map_assumptions(debate, state, list(parties.values()))
     elif state.grounds:
@@ -407,9 +405,7 @@ async def collect_assumptions(debate: Debate, state: PanelState) -> None:
 
 
 async def map_assumptions(debate: Debate, state: PanelState, parties: list[str]) -> None:
-    said = "\n\n".join(
-        debate.quote(f"what the {g['party']} says", _grounds(g)) for g in state.grounds if isinstance(g, dict)
-    )
+    said = "\n\n".join(debate.quote(f"what the {g.party} says", _grounds(g)) for g in state.grounds)
     prompt = fill(
         prompts.MAP, fences=FENCES, topic=debate.quote("topic", debate.topic), grounds=said, parties=", ".join(parties)
     )
@@ -424,25 +420,21 @@ async def map_assumptions(debate: Debate, state: PanelState, parties: list[str])
     known = {p.casefold(): p for p in parties}
     state.core = answer.value.core_disagreement
     for one in answer.value.assumptions:
-        held = [known[p.casefold()] for p in one.held_by if p.casefold() in known]
-        denied = [known[p.casefold()] for p in one.denied_by if p.casefold() in known]
+        held, denied = (
+            tuple(known[p.casefold()] for p in named if p.casefold() in known) for named in (one.held_by, one.denied_by)
+        )
         if one.text:
-            state.mapped.append({"text": one.text, "held_by": list(held), "denied_by": list(denied)})
+            state.mapped.append(CoreAssumption(one.text, held, denied))
 
 
-def own_assumptions(state: PanelState) -> list[Json]:
+def own_assumptions(state: PanelState) -> list[CoreAssumption]:
     """Without the judge's map: the assumptions that each party named itself."""
-    out: list[Json] = []
-    for g in state.grounds:
-        if isinstance(g, dict) and isinstance(g["assumptions"], list):
-            out += [{"text": a, "held_by": [g["party"]], "denied_by": []} for a in g["assumptions"]]
-    return out
+    return [CoreAssumption(text, (g.party,)) for g in state.grounds for text in g.assumptions]
 
 
-def _grounds(g: dict[str, Json]) -> str:
-    rows = g["assumptions"] if isinstance(g["assumptions"], list) else []
-    listed = "\n".join(f"- {a}" for a in rows)
-    return f"Why: {g['why']}\nThe other side is right if: {g['other_right']}\nAssumptions:\n{listed}"
+def _grounds(g: PartyGrounds) -> str:
+    listed = "\n".join(f"- {a}" for a in g.assumptions)
+    return f"Why: {g.why}\nThe other side is right if: {g.other_right}\nAssumptions:\n{listed}"
 
 
 # shared by the steps

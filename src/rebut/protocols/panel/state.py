@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from rebut.core.frozen import frozen
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, as_row
 from rebut.core.types import Participant
 from rebut.protocols.panel.forms import Persona
 
@@ -42,6 +42,38 @@ class Position:
     causes: tuple[Cause, ...] = ()
     unexplained: bool = False
     """It changed, and the lead named no point that caused this, even when sent back."""
+
+
+@frozen
+class OpenQuestion:
+    """What would change a party's mind."""
+
+    question: str
+    how: str
+    """How to find out."""
+    checkable: bool
+
+
+@frozen
+class PartyGrounds:
+    """Why a party disagrees, at the end of a panel without agreement."""
+
+    party: str
+    seat: str
+    why: str
+    other_right: str
+    """What would have to be true for the other side to be right."""
+    assumptions: tuple[str, ...]
+    cruxes: tuple[OpenQuestion, ...]
+
+
+@frozen
+class CoreAssumption:
+    """An assumption behind the disagreement, with the parties that hold and that deny it."""
+
+    text: str
+    held_by: tuple[str, ...]
+    denied_by: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -136,10 +168,8 @@ class PanelState:
     overruled: list[str] = field(default_factory=list)
     """The ids of the points that a check shows, and that the lead rejects without a word on the check."""
     core: str = ""
-    mapped: list[Json] = field(default_factory=list)
-    """Core assumptions, with the parties that hold and that deny each."""
-    grounds: list[Json] = field(default_factory=list)
-    """Why each party disagrees, at the end of a panel without agreement."""
+    mapped: list[CoreAssumption] = field(default_factory=list)
+    grounds: list[PartyGrounds] = field(default_factory=list)
     unsaid: str = ""
     """Why not every party named its assumptions."""
     unmapped: str = ""
@@ -169,20 +199,14 @@ class PanelState:
             "domain": self.domain,
             "round": self.rounds,
             "challengers": [c.to_json() for c in self.challengers],
-            "position_history": [_version(p) for p in self.positions],
+            "position_history": as_row(self.positions),
             "opening_weaknesses": list(self.weaknesses),
             "opening_assumptions": list(self.assumptions),
             "core_disagreement": self.core,
-            "assumptions": list(self.mapped),
-            "grounds": list(self.grounds),
+            "assumptions": as_row(self.mapped),
+            "grounds": as_row(self.grounds),
             "notes": list(self.notes),
         }
-
-
-def _version(position: Position) -> Json:
-    row: dict[str, Json] = asdict(position)
-    row["causes"] = [asdict(cause) for cause in position.causes]
-    return row
 
 
 def names(seats: Sequence[Participant]) -> list[str]:

@@ -12,8 +12,7 @@ from functools import partial
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
 from rebut.core.types import Material
-from rebut.domain.forms import cited, code_of
-from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
+from rebut.domain.ledger import Entry, Point
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
@@ -23,9 +22,11 @@ from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, ti
 from rebut.protocols.duel import ballot as duel_ballot, render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.prompts import EVIDENCE_RULE
-from rebut.protocols.duel.reply_checks import MOVES, RULINGS
-from rebut.protocols.duel.run import claims
+from rebut.protocols.duel.run import claims, defended, ruled
 from rebut.protocols.shared import aborted, describe, prompt_head
+
+ELSEWHERE = " of the other answer"
+"""After an id in a reply about one answer that means no point about it."""
 
 
 async def run(debate: Debate) -> Outcome:
@@ -59,7 +60,7 @@ async def answer(debate: Debate, state: AskState) -> Failure | None:
         ) from error
     for one in answers.answered:  # in seat order, which gives the claims their ids
         seat = one.who.seat
-        new = await debate.note(f"answer.{seat}", claims(one.value, seat))
+        new = await debate.note(f"answer.{seat}", claims(one.value.claims, seat))
         state.answers[seat] = render.opening(one.value, new)
         state.first[seat] = one.value.position
     return answers.failed[0] if answers.failed else None
@@ -171,16 +172,8 @@ async def defend(r: Round, state: AskState) -> list[str]:
         if isinstance(one, Failure):
             missed.append(f"{title(seat)} was not defended ({_failed(r, one)})")
             continue
-        form, entries = one.value, list[Entry]()
-        for response in form.responses:
-            proof, kind = cited(response.evidence), MOVES[response.move]
-            of = response.id if against(r.ledger, seat).point(response.id) else f"{response.id} of the other answer"
-            entries.append(
-                Move(of, kind, seat, r.n, response.argument, proof, proof=kind == "concede", check=code_of(response))
-            )
-        entries += reply_checks.joined_by_defense(against(r.ledger, seat), form, r.n, seat)[0]
-        entries += [Claim(c.text, seat, r.n, cited(c.evidence), check=code_of(c)) for c in form.claims if c.text]
-        new = await r.note(f"defense.{seat}", entries)
+        form = one.value
+        new = await r.note(f"defense.{seat}", defended(form, against(r.ledger, seat), r.n, seat, ELSEWHERE))
         state.now[seat] = form.position
         state.turns.append(AnswerTurn(r.n, "defense", seat, render.defense(form, r.ledger, r.n, seat, new)))
     return missed
@@ -214,21 +207,11 @@ def _case(r: Round, state: AskState, seat: str, of: str) -> str:
 
 def _raised(r: Round, form: Challenge | FollowUp, by: str, of: str) -> list[Entry]:
     """What a challenge enters: rulings on earlier points, points that were dropped, and new points."""
-    mine, entries = against(r.ledger, of), list[Entry]()
     new = [_point(flaw, by, of, r.n) for flaw in form.flaws if flaw.text]
-    if isinstance(form, FollowUp):
-        for one in form.rulings:
-            proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
-            id = one.id if mine.point(one.id) else f"{one.id} of the other answer"
-            entries.append(
-                Move(id, RULINGS[one.ruling], by, r.n, one.reason, proof, proof=gives_in, check=code_of(one))
-            )
-        entries += reply_checks.joined_by_follow_up(mine, form, r.n, by)[0]
-        ruled = {mine.issue_of(one.id) for one in form.rulings}
-        ruled |= {issue.id for p in new if (issue := r.ledger.repeated(p))}
-        dropped = [p for p in mine.having("defended", "partly accepted", "unresolved") if p.id not in ruled]
-        entries += [Slip("dropped", p.id, by, r.n) for p in dropped]
-    return [*entries, *new]
+    if isinstance(form, Challenge):
+        return [*new]
+    again = {issue.id for p in new if (issue := r.ledger.repeated(p))}
+    return [*ruled(form, against(r.ledger, of), r.n, again, by, ELSEWHERE), *new]
 
 
 def _point(flaw: Flaw, by: str, of: str, n: int) -> Point:

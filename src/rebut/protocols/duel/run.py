@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from rebut.core.errors import Aborted, ParticipantFailed
 from rebut.core.text import squeeze
 from rebut.core.types import Material
 from rebut.domain.forms import cited, code_of
-from rebut.domain.ledger import Claim, Entry, Move, Point, Slip
+from rebut.domain.ledger import Claim, Entry, Ledger, Move, Point, Slip
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
 from rebut.engine.debate import Debate, Failure, Round
 from rebut.protocols.duel import ballot, outcome, prompts, render, reply_checks
-from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening, Summary
+from rebut.protocols.duel.forms import Assertion, Challenge, Defense, Flaw, FollowUp, Opening, Summary
 from rebut.protocols.duel.state import DuelState, Turn
 from rebut.protocols.shared import aborted, ended_by, prompt_head
 
@@ -85,7 +86,7 @@ async def opening(r: Round) -> Turn:
             raise Aborted("debate failed: all tool invocations timed out", error.hint or hint) from error
         raise aborted(r, who, "did not open", error, hint) from error
     form = answer.value
-    new = await r.note("opening", claims(form, "proposer"))
+    new = await r.note("opening", claims(form.claims, "proposer"))
     return Turn(1, "proposer", render.opening(form, new), form.position, form.position)
 
 
@@ -113,15 +114,8 @@ async def defense(r: Round, before: str, position: str) -> Turn | Failure:
     answer = await r.try_ask(r.seat("proposer"), "defense", prompt, schema=Defense, check=check, material=shown)
     if isinstance(answer, Failure):
         return answer
-    form, entries = answer.value, list[Entry]()
-    for one in form.responses:
-        proof, kind = cited(one.evidence), reply_checks.MOVES[one.move]
-        entries.append(
-            Move(one.id, kind, "proposer", r.n, one.argument, proof, proof=kind == "concede", check=code_of(one))
-        )
-    entries += reply_checks.joined_by_defense(r.ledger, form, r.n)[0]
-    entries += [Claim(c.text, "proposer", r.n, cited(c.evidence), check=code_of(c)) for c in form.claims if c.text]
-    await r.note("defense", entries)
+    form = answer.value
+    await r.note("defense", defended(form, r.ledger, r.n))
     quotable = " ".join([form.position, *(one.argument for one in form.responses)])
     return Turn(r.n, "proposer", render.defense(form, r.ledger, r.n), quotable, form.position)
 
@@ -133,20 +127,10 @@ async def follow_up(r: Round, before: str, case: Turn) -> Turn | Failure:
     answer = await r.try_ask(r.seat("challenger"), "follow-up", prompt, schema=FollowUp, check=check, material=shown)
     if isinstance(answer, Failure):
         return answer
-    form, entries = answer.value, list[Entry]()
-    for one in form.rulings:
-        proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
-        kind = reply_checks.RULINGS[one.ruling]
-        entries.append(Move(one.id, kind, "challenger", r.n, one.reason, proof, proof=gives_in, check=code_of(one)))
-    entries += reply_checks.joined_by_follow_up(r.ledger, form, r.n)[0]
+    form = answer.value
     new = _flaws(form.flaws, r.n)
-    ruled = {r.ledger.issue_of(one.id) for one in form.rulings} | {
-        issue.id for flaw in new if (issue := r.ledger.repeated(flaw))
-    }
-    for point in r.ledger.having("defended", "partly accepted", "unresolved"):
-        if point.id not in ruled:
-            entries.append(Slip("dropped", point.id, "challenger", r.n))
-    await r.note("follow-up", [*entries, *new])
+    again = {issue.id for flaw in new if (issue := r.ledger.repeated(flaw))}
+    await r.note("follow-up", [*ruled(form, r.ledger, r.n, again), *new])
     quotable = " ".join(one.reason for one in form.rulings)
     return Turn(r.n, "challenger", render.follow_up(r.ledger, r.n), quotable)
 
@@ -164,8 +148,42 @@ def _later_prompt(r: Round, template: str, before: str, **more: str) -> str:
     )
 
 
-def claims(form: Opening, by: str) -> list[Entry]:
-    return [Claim(c.text, by, 1, cited(c.evidence), check=code_of(c)) for c in form.claims if c.text]
+# from forms to entries of the ledger
+
+
+def claims(made: Sequence[Assertion], by: str, n: int = 1) -> list[Entry]:
+    return [Claim(c.text, by, n, cited(c.evidence), check=code_of(c)) for c in made if c.text]
+
+
+def defended(form: Defense, ledger: Ledger, n: int, by: str = "proposer", elsewhere: str = "") -> list[Entry]:
+    """The answers to points, the points that these join, and new claims.
+
+    `elsewhere` is added to an id that this ledger does not have: it may mean a point about something else.
+    """
+    entries: list[Entry] = []
+    for one in form.responses:
+        id, kind = one.id if ledger.point(one.id) else f"{one.id}{elsewhere}", reply_checks.MOVES[one.move]
+        proof = cited(one.evidence)
+        entries.append(Move(id, kind, by, n, one.argument, proof, proof=kind == "concede", check=code_of(one)))
+    return [*entries, *reply_checks.joined_by_defense(ledger, form, n, by)[0], *claims(form.claims, by, n)]
+
+
+def ruled(
+    form: FollowUp, ledger: Ledger, n: int, again: Collection[str], by: str = "challenger", elsewhere: str = ""
+) -> list[Entry]:
+    """The rulings on answers, the points that these join, and the points that were dropped without a word.
+
+    `again` are the ids of the points that the form raises again; for `elsewhere` see `defended`.
+    """
+    entries: list[Entry] = []
+    for one in form.rulings:
+        id, kind = one.id if ledger.point(one.id) else f"{one.id}{elsewhere}", reply_checks.RULINGS[one.ruling]
+        proof, gives_in = cited(one.evidence), one.ruling in reply_checks.GIVES_IN
+        entries.append(Move(id, kind, by, n, one.reason, proof, proof=gives_in, check=code_of(one)))
+    entries += reply_checks.joined_by_follow_up(ledger, form, n, by)[0]
+    named = {ledger.issue_of(one.id) for one in form.rulings}.union(again)
+    at_issue = ledger.having("defended", "partly accepted", "unresolved")
+    return entries + [Slip("dropped", p.id, by, n) for p in at_issue if p.id not in named]
 
 
 def _flaws(flaws: list[Flaw], n: int) -> list[Point]:

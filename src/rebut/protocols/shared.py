@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rebut.core import files
+from rebut.core.ballot import Option
 from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.files import real
 from rebut.core.types import LEFT, Participant
 from rebut.domain.checks import may_add
 from rebut.domain.doubts import Doubt
 from rebut.domain.forms import fault_of, weighs_checks
-from rebut.domain.ledger import Ledger, MoveKind, Point, Same
+from rebut.domain.ledger import Evidence, Ledger, MoveKind, Point, Same
 from rebut.domain.prompts import CONTEXT, FENCES
 from rebut.domain.review_result import MOVES
 from rebut.engine.debate import Answer, Ask, Debate, Failure
@@ -37,6 +38,9 @@ LONG = 8192
 """Tokens for a whole document."""
 
 NO_CONTEXT = "No files were given."
+NO_REASON = "the judge, a person, gave no reason"
+LEVELS = (Option("h", "high", "high"), Option("m", "medium", "medium"), Option("l", "low", "low"))
+"""On ballots."""
 
 
 # asking
@@ -133,6 +137,11 @@ def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> li
     there = list(known)
     names = f"the {noun}s are {', '.join(there)}" if there else f"there is no {noun} yet"
     return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in there]
+
+
+def places(evidence: Sequence[Evidence]) -> str:
+    """What something cites, on a ballot: `src/a.py:3 found, src/b.py:9 absent`."""
+    return ", ".join(f"{e.place} {e.mark}" for e in evidence) or "cites nothing"
 
 
 def missing(reply: BaseModel, name: str) -> list[str]:

@@ -6,7 +6,8 @@ from rebut.core.ballot import Ballot, KeyChoice, Option, Remark
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger
 from rebut.protocols.ask.state import PARTIES, AskState, author, renamed
-from rebut.protocols.duel.ballot import NO_REASON, points
+from rebut.protocols.duel.ballot import points
+from rebut.protocols.shared import NO_REASON
 
 SAME = KeyChoice(
     "same",

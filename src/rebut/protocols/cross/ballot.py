@@ -8,6 +8,7 @@ from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.text import squeeze
 from rebut.domain.review_result import ReviewFinding
 from rebut.protocols.cross import prompts, render
+from rebut.protocols.shared import NO_REASON
 
 ACCEPT, REJECT = Option("a", "valid", "accept"), Option("r", "invalid", "reject")
 CHOICE = KeyChoice("choice", "", tuple(Option(key, key, words) for key, words in prompts.SHORT.items()))
@@ -31,7 +32,7 @@ def of_judge(findings: Sequence[ReviewFinding], where: str) -> Ballot:
         table=render.table(findings),
         picks=(CHOICE,),
         rulings=_rulings(findings, judged=False),
-        remarks=(Remark("reason", "Why", {"": "the judge, a person, gave no reason"}),),
+        remarks=(Remark("reason", "Why", {"": NO_REASON}),),
     )
 
 

@@ -8,19 +8,18 @@ from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Claim, Ledger, Point
 from rebut.protocols.duel import render
+from rebut.protocols.shared import LEVELS, NO_REASON, places
 
 WINNER = KeyChoice(
     "winner",
     "Who had the better case?",
     (Option("P", "proposer", "the proposer"), Option("C", "challenger", "the challenger")),
 )
-LEVELS = (Option("h", "high", "high"), Option("m", "medium", "medium"), Option("l", "low", "low"))
 RATINGS = (
     KeyChoice("genuine_disagreement", "Did the challenger hold a position of its own?", LEVELS),
     KeyChoice("evidence_quality", "Did both sides cite specifics?", LEVELS),
     KeyChoice("challenge_depth", "Were the challenges substantial?", LEVELS),
 )
-NO_REASON = "the judge, a person, gave no reason"
 
 
 def of_judge(topic: str, ledger: Ledger, position: str, alternative: str) -> Ballot:
@@ -48,9 +47,9 @@ def points(ledger: Ledger, name: Callable[[str], str] = str) -> list[str]:
     """Every point in a line or two, with its status and its first citation."""
     rows = []
     for p in ledger.points:
-        cited = f" ({p.evidence[0].place} {p.evidence[0].mark})" if p.evidence else " (cites nothing)"
         about = f", about {name(p.about)}" if p.about else ""
-        rows.append(f"{p.id}  {p.severity}{about}, {ledger.final_status(p.id)}: {squeeze(p.text)}{cited}")
+        said = f"{squeeze(p.text)} ({places(p.evidence[:1])})"
+        rows.append(f"{p.id}  {p.severity}{about}, {ledger.final_status(p.id)}: {said}")
         last = [m for m in ledger.answers if m.point == p.id][-1:]
         rows += [f"    {name(m.by)}: {squeeze(m.reason)}" for m in last]
     return rows or ["no point was raised"]
@@ -150,15 +149,13 @@ def _flaws(ask: str, least: int) -> Remark:
 
 
 def _claim(claim: Claim) -> str:
-    cited = ", ".join(f"{e.place} {e.mark}" for e in claim.evidence) or "cites nothing"
-    return f"{claim.id}  {squeeze(claim.text)} ({cited})"
+    return f"{claim.id}  {squeeze(claim.text)} ({places(claim.evidence)})"
 
 
 def _listed(at_issue: Sequence[Point], ledger: Ledger | None = None) -> tuple[Listed, ...]:
     rows = []
     for p in at_issue:
-        cited = ", ".join(f"{e.place} {e.mark}" for e in p.evidence) or "cites nothing"
         last = [m for m in ledger.answers if m.point == p.id][-1:] if ledger else []
         answered = "".join(f"\nanswered: {squeeze(m.reason)}" for m in last)
-        rows.append(Listed(p.id, f"{p.id}  {p.severity}, {cited}", squeeze(p.text) + answered))
+        rows.append(Listed(p.id, f"{p.id}  {p.severity}, {places(p.evidence)}", squeeze(p.text) + answered))
     return tuple(rows)

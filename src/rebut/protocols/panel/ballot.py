@@ -8,17 +8,14 @@ from dataclasses import replace
 from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Ledger, Point
+from rebut.protocols.shared import LEVELS, places
 
 OPTIONS = (
     Option("a", "accept", "accept"),
     Option("p", "partial", "accept in part"),
     Option("r", "reject", "reject"),
 )
-CONFIDENCE = KeyChoice(
-    "confidence",
-    "How sure are you?",
-    (Option("h", "high", "high"), Option("m", "medium", "medium"), Option("l", "low", "low")),
-)
+CONFIDENCE = KeyChoice("confidence", "How sure are you?", LEVELS)
 
 
 def of_opening(topic: str) -> Ballot:
@@ -55,9 +52,8 @@ def of_remarks(topic: str, points: Sequence[Point], lens: Callable[[str], str]) 
 def _rulings(points: Sequence[Point], lens: Callable[[str], str]) -> Rulings:
     rows = []
     for p in points:
-        places = ", ".join(f"{e.place} {e.mark}" for e in p.evidence) or "cites nothing"
         who = " and ".join(lens(voice) for voice in p.voices)
-        rows.append(Listed(p.id, f"{p.id}  {who}, {places}", squeeze(p.words(lens))))
+        rows.append(Listed(p.id, f"{p.id}  {who}, {places(p.evidence)}", squeeze(p.words(lens))))
     return Rulings("responses", tuple(rows), OPTIONS, ruling="move", noun="point", cites="evidence")
 
 

@@ -8,12 +8,9 @@ from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, RulingL
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Point
 from rebut.protocols.revise.sections import parts
+from rebut.protocols.shared import LEVELS
 
-SEVERITY = KeyChoice(
-    "severity",
-    "How grave is it?",
-    (Option("h", "high", "high"), Option("m", "medium", "medium"), Option("l", "low", "low")),
-)
+SEVERITY = KeyChoice("severity", "How grave is it?", LEVELS)
 
 
 def of_draft(topic: str, stage: str) -> Ballot:

@@ -12,6 +12,8 @@ from rebut.core import files
 from rebut.core.ballot import Option
 from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.files import real
+from rebut.core.json_value import Json
+from rebut.core.text import encoded
 from rebut.core.types import LEFT, Participant
 from rebut.domain.checks import may_add
 from rebut.domain.doubts import Doubt
@@ -130,6 +132,11 @@ def ended_by(failure: Failure, round: int) -> str:
 def of_rounds(done: int, planned: int) -> str:
     """For headings of a debate that is not over or ended early: `1 OF 2 ROUNDS`."""
     return f"{done} OF {planned} ROUNDS"
+
+
+def json_text(value: Mapping[str, Json]) -> str:
+    """JSON for a file that people may read, too."""
+    return encoded(value, indent=2).decode() + "\n"
 
 
 def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +14,9 @@ from rebut.protocols.cross import render
 from rebut.protocols.cross.settings import FOLDER
 from rebut.protocols.cross.state import CrossState
 from rebut.protocols.cross.versions import GIVEN, ArtifactVersion
+from rebut.protocols.shared import json_text
 from rebut.record.record import Record
-from rebut.workspace.targets.target import Target
+from rebut.workspace.targets.target import Target, target_of
 
 SCHEMA = 1
 
@@ -24,10 +24,11 @@ SCHEMA = 1
 def artifacts(ended: Ended) -> list[Artifact]:
     record = ended.record
     data: Mapping[str, Any] = ended.outcome.data if ended.outcome else getattr(ended.error, "data", {})
-    target = Target.from_json(_value(record))
+    target = target_of(record)
+    assert target is not None
     made = ReviewResult.from_json(data["contract"]) if "contract" in data else None
     versions = [v for v in data.get("versions", ()) if isinstance(v, dict)]
-    files = {"artifact.md": render.artifact(target), "metadata.json": _json(metadata(ended, target, made))}
+    files = {"artifact.md": render.artifact(target), "metadata.json": json_text(metadata(ended, target, made))}
     files |= {f"round-{n}-input.md": text for n, text in inputs(record).items()}
     files |= {str(name): str(text) for name, text in data.get("pages", {}).items()}
     for version in versions:
@@ -40,7 +41,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
         if patch := str(version.get("text_patch") or ""):
             files[f"artifact-v{version['version']}-text.patch"] = patch
     if made:
-        files["decision.json"] = _json(decision(ended, made, versions))
+        files["decision.json"] = json_text(decision(ended, made, versions))
         files["summary.md"] = made.markdown(ended.outcome.heading if ended.outcome else "ABORTED", fallbacks(record))
         if versions and made.decision in ("Compromise", "Accept Opposite"):
             final = {
@@ -144,13 +145,3 @@ def patch_of(version: Mapping[str, Any]) -> str:
 
 def name_of(record: Record) -> str:
     return record.opened.aliases[0] if record.opened.aliases else record.opened.id
-
-
-def _value(record: Record) -> Mapping[str, Any]:
-    value = record.facts["target"].value
-    assert isinstance(value, dict)
-    return value
-
-
-def _json(value: Mapping[str, Json]) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

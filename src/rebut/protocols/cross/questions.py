@@ -219,7 +219,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     answer = await r.ask(who, "judgement", prompt, schema=Judgement, check=check, material=material)
     form = answer.value
     entries: list[Entry] = [
-        Move(w.id, w.move, "judge", r.n, reason_of(w.reason, w), severity=w.severity, check=code_of(w))
+        _weighed(w, "judge", r.n)
         for w in form.findings
         if w.ruling != "fixed" or r.ledger.issue_of(w.id) in changed - failing  # without another version nothing is
     ]
@@ -257,13 +257,7 @@ async def weigh_additions(r: Round, state: CrossState) -> None:
     ids = {p.id for p in added}
     rulings = [w for w in answer.value.findings if w.id in ids and w.ruling != "fixed"]
     state.overrule("critic", ids, reply_checks.overruled(r.ledger, rulings))
-    await r.note(
-        "additions",
-        [
-            Move(w.id, w.move, "critic", r.n, reason_of(w.reason, w), severity=w.severity, check=code_of(w))
-            for w in rulings
-        ],
-    )
+    await r.note("additions", [_weighed(w, "critic", r.n) for w in rulings])
 
 
 async def rebuttal(r: Round, state: CrossState, said: str) -> str:
@@ -293,14 +287,14 @@ async def decide(r: Round, state: CrossState, form: Judgement) -> tuple[str, str
     chosen, seat = answer.value, deciders[0].seat
     own = [w for w in chosen.findings if r.ledger.point(w.id)]
     if own:  # a person may rule otherwise than the judge
-        await r.note("decision", [_weighed(w, seat, r.n) for w in own])
+        await r.note("decision", [Move(w.id, w.move, seat, r.n, w.reason, severity=w.severity) for w in own])
     if chosen.reason:
         state.notes.append(f"round {r.n}: the {seat} says: {chosen.reason}")
     return chosen.choice, seat
 
 
 def _weighed(one: Weighed, by: str, n: int) -> Move:
-    return Move(one.id, one.move, by, n, one.reason, severity=one.severity)
+    return Move(one.id, one.move, by, n, reason_of(one.reason, one), severity=one.severity, check=code_of(one))
 
 
 def _where(r: Round, findings: Sequence[review_result.ReviewFinding]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rebut.core.errors import Aborted, ParticipantFailed, TooFewReplies
+from rebut.core.text import plural
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import Recommended
 from rebut.engine.debate import Answer, Debate, Round
@@ -71,7 +72,8 @@ async def one_round(r: Round, state: CrossState) -> str:
         and r.seat(by).spec.provider != "human"
         and (left := _contradicted(r, state))
     ):
-        state.contradiction = f"the {by} keeps the original, although {', '.join(left)} {_is(left)} valid at P1 or P2"
+        held = f"{', '.join(left)} {plural(len(left), 'is', 'are')} valid at P1 or P2"
+        state.contradiction = f"the {by} keeps the original, although {held}"
         return "contradiction"
     state.rebuttal = state.unwritten = ""
     if choice == "B" and not r.settings.skip_materialize_opposite:
@@ -93,10 +95,6 @@ def _contradicted(r: Round, state: CrossState) -> list[str]:
         for p in findings.valid_and_grave(findings.without_fixes(r.ledger, state.first_rounds))
         if p.id not in apart
     ]
-
-
-def _is(ids: list[str]) -> str:
-    return "is" if len(ids) == 1 else "are"
 
 
 async def _critique(r: Round, state: CrossState) -> tuple[Answer[Any], ...]:

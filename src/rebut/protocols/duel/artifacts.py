@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from rebut.core.json_value import Json
-from rebut.core.text import encoded
 from rebut.core.types import ModelSpec
 from rebut.domain.session_status import fallbacks
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.duel.settings import STATE_FOLDER
+from rebut.protocols.shared import json_text
 from rebut.record.events import Answered
 from rebut.record.record import Call, Record
 
@@ -39,7 +39,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
     if found := fallbacks(record):  # a key that the schema does not have, only where there is something to say
         state["fallbacks"] = found
     base = f"{ended.settings.state_dir}/" if ended.settings.state_dir else ""
-    return [Artifact(f"{base}{STATE_FOLDER}/last-debate.json", encoded(state, indent=2).decode() + "\n")]
+    return [Artifact(f"{base}{STATE_FOLDER}/last-debate.json", json_text(state))]
 
 
 def status(ended: Ended) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from rebut.domain.render import cell
 from rebut.domain.session_status import fallbacks, stood_in
 from rebut.engine.protocol import Artifact, Ended
 from rebut.protocols.panel.render import turn
+from rebut.protocols.shared import json_text
 from rebut.record.events import Fact
 from rebut.record.record import Call, Record
 
@@ -34,7 +34,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
             head = f"# Round {n}: {inline(names[seat][1])}\n\n{_instead(call, ended)}"
             out.append(Artifact(f"{folder}/rounds/r{n:03}_{names[seat][0]}.md", head + _said(call, ended) + "\n"))
     out.append(Artifact(f"{folder}/transcript.md", _transcript(ended, names)))
-    out.append(Artifact(f"{folder}/state.json", json.dumps(_state(ended, state), indent=2, ensure_ascii=False) + "\n"))
+    out.append(Artifact(f"{folder}/state.json", json_text(_state(ended, state))))
     return out
 
 

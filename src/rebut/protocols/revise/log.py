@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from rebut.core.frozen import frozen
-from rebut.core.text import cut, inline, squeeze
+from rebut.core.text import counted, cut, inline, squeeze
 from rebut.protocols.revise.render import places, tally
 from rebut.protocols.revise.settings import PLAN, REVIEW, STAGES, Stage
 from rebut.protocols.revise.state import Critiqued, Revised, ReviseState, RoundSoFar
@@ -64,13 +64,13 @@ def merged(state: ReviseState, naming: LogNames) -> Callable[[str], str]:
 def section(state: ReviseState, naming: LogNames) -> str:
     rows = [f"## {state.stage.title}", *(f"- Note: {inline(note)}" for note in naming.notes)]
     for played in state.rounds:
-        rows += [*_round(state, played, naming), ""]
+        rows += [*_round(played, naming), ""]
     if state.over:
         rows += _outcome(state, naming)
     return "\n".join(rows).rstrip("\n")
 
 
-def _round(state: ReviseState, played: RoundSoFar, naming: LogNames) -> list[str]:
+def _round(played: RoundSoFar, naming: LogNames) -> list[str]:
     rows, notes = [f"### Round {played.n}"], list[str]()
     for by, name in enumerate(naming.authors):
         head = f"{name} critique of {naming.authors[1 - by]}"
@@ -92,8 +92,7 @@ def _round(state: ReviseState, played: RoundSoFar, naming: LogNames) -> list[str
 
 
 def counts(done: Critiqued) -> str:
-    words, weak = len(done.text.split()), len(done.weaknesses)
-    return f"{words} words, {weak} weakness{'' if weak == 1 else 'es'}"
+    return f"{len(done.text.split())} words, {counted(len(done.weaknesses), 'weakness', 'weaknesses')}"
 
 
 def _changes(made: Revised) -> str:

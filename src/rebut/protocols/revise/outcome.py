@@ -135,7 +135,7 @@ def heading(state: ReviseState, contested: bool) -> str:
         word = f"UNCONTESTED {word}"
     if state.converged:
         return f"{word}, CONVERGED AFTER {of_rounds(done, budget)}"
-    return f"{word} AFTER {done} ROUND{'' if done == 1 else 'S'}"
+    return f"{word} AFTER {counted(done, 'ROUND', 'ROUNDS')}"
 
 
 def no_synthesis(state: ReviseState, why: str) -> Outcome:
@@ -236,9 +236,7 @@ def _rewritten(debate: Debate, state: ReviseState, text: str) -> dict[str, Json]
 
 def _where(state: ReviseState) -> tuple[tuple[str, str], ...]:
     up = [f"{v[0].path.rpartition('/')[2]} existed and was used" for v in state.versions if v and v[0].taken_up]
-    folder = "/".join(state.folder.parts[-3:])
-    if state.settings.shared and state.settings.place:
-        folder = str(state.folder)
+    folder = str(state.folder) if state.settings.shared and state.settings.place else state.track
     latest = [versions[-1].path for versions in state.versions if versions]
     # A single document is the result itself.
     path = state.result_path or (latest[0] if len(latest) == 1 else "")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rebut.core.text import cut, inline, squeeze, tame
+from rebut.core.text import counted, cut, inline, squeeze, tame
 from rebut.domain import checks, render as ledgers
 from rebut.domain.checks import CodeCheck
 from rebut.domain.forms import cited, fault_of
@@ -221,7 +222,7 @@ def how_made(state: ReviseState) -> str:
     if not state.settings.debates:
         return "Made of two drafts; nothing was debated."
     done, budget = state.complete, state.planned
-    rounds = f"{done} of {budget} round{'' if budget == 1 else 's'}"
+    rounds = f"{done} of {counted(budget, 'round')}"
     if state.cut_short:
         stale = [f"the version of {state.files.names[a]} is stale" for a in state.stale]
         return f"The debate was cut short after {rounds}: {'; '.join([inline(state.cut_short), *stale])}."
@@ -254,12 +255,9 @@ def tally(claims: Sequence[Claim]) -> str:
     cited = places(claims)
     if not cited:
         return ""
-    marks: dict[str, int] = {}
-    for one in cited:
-        marks[one.mark] = marks.get(one.mark, 0) + 1
     absent = ", ".join(one.place for one in cited if one.mark == "absent")
-    counts = ", ".join(f"{count} {mark}" for mark, count in marks.items())
-    return f"{len(cited)} place{'' if len(cited) == 1 else 's'}: {counts}" + (f" ({absent})" if absent else "")
+    marks = ", ".join(f"{count} {mark}" for mark, count in Counter(one.mark for one in cited).items())
+    return f"{counted(len(cited), 'place')}: {marks}" + (f" ({absent})" if absent else "")
 
 
 def citation_results(debate: Debate, label: str, claims: Sequence[Claim]) -> str:

@@ -224,7 +224,7 @@ async def exchange_critiques(r: Round, state: ReviseState, played: RoundSoFar) -
         shown = render.critique(form, *points, source, r.n, strong, inline)
         written = render.signed_critique(shown, r.stood_in(got.key))
         [path] = await r.write_files(Artifact(state.path(state.files.critique(1 - by, r.n)), written))
-        played.critiques[by] = Critiqued(by, form, *points, text, path, got.complaints, strong)
+        played.critiques[by] = Critiqued(form, *points, text, path, got.complaints, strong)
 
 
 def _critique_prompt(r: Round, state: ReviseState, by: int) -> str:
@@ -295,7 +295,7 @@ async def _add_revision(
     [path] = await r.write_files(Artifact(state.path(state.files.version(by, number)), written))
     version = DocumentVersion(number, text, path, claims=tuple(r.cited(seat, r.n, document)))
     state.versions[by].append(version)
-    played.revisions[by] = Revised(by, got.value, version, got.complaints)
+    played.revisions[by] = Revised(got.value, version, got.complaints)
 
 
 def _revision_prompt(r: Round, state: ReviseState, by: int, critique: Critiqued, required: Sequence[str]) -> str:
@@ -378,15 +378,9 @@ async def write_log(debate: Debate, state: ReviseState) -> None:
     names = [name[:1].upper() + name[1:] for name in state.files.names]
     top = f"{Path(state.settings.tracks).parents[1]}/"
     notes = [notice.replace(top, "") for notice in debate.notices if is_clamped(notice)]
-    naming = log.LogNames(names, lambda path: _short(path, state), notes=(*notes, *debate.fallbacks))
+    naming = log.LogNames(names, lambda path: f"{state.track}/{Path(path).name}", notes=(*notes, *debate.fallbacks))
     path = state.path(LOG)
     await debate.write_files(Artifact(path, log.document(state, naming), log.merged(state, naming)))
-
-
-def _short(path: str, state: ReviseState) -> str:
-    """The path from the folder that holds `.kiln`, so that the log is the same on every machine."""
-    name = "/".join(state.folder.parts[-3:])
-    return f"{name}/{path.rpartition('/')[2]}"
 
 
 async def _one_sided(debate: Debate, state: ReviseState) -> Outcome:
@@ -408,7 +402,7 @@ async def _baseline(debate: Debate, state: ReviseState, result: str) -> str:
     if not text:
         return "requested, but the synthesizer did not write one"
     await debate.write_files(Artifact("baseline.md", text))
-    return outcome.compared(text, result.partition("\n## Synthesis Notes\n")[0])
+    return outcome.compared(text, result.partition(f"\n## {render.NOTES}\n")[0])
 
 
 def _unread(debate: Debate) -> tuple[str, ...]:

@@ -62,6 +62,11 @@ class ReviseState:
         return self.settings.track(self.phase)
 
     @property
+    def track(self) -> str:
+        """That folder from the one that holds `.kiln`: the same on every machine."""
+        return "/".join(self.folder.parts[-3:])
+
+    @property
     def complete(self) -> int:
         """The number of complete rounds."""
         return sum(1 for played in self.rounds if played.complete)
@@ -122,7 +127,6 @@ class RoundSoFar:
 class Critiqued:
     """A critique and its points."""
 
-    by: int
     form: Critique
     weaknesses: Sequence[tuple[str, Entry]]
     """Each with its id."""
@@ -134,16 +138,11 @@ class Critiqued:
     strengths: Sequence[Claim] = ()
     """Those that cite something, citations checked."""
 
-    @property
-    def of(self) -> int:
-        return 1 - self.by
-
 
 @frozen
 class Revised:
     """A revision, and the version that it produced."""
 
-    by: int
     form: Revision
     version: DocumentVersion
     complaints: tuple[str, ...] = ()

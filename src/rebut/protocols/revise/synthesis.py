@@ -72,34 +72,22 @@ def _contradiction(form: Verdict, placed: render.Placed) -> str:
 
 async def baseline(debate: Debate, state: ReviseState) -> str:
     """A synthesis of the first drafts alone, to compare with; empty if the call failed."""
-    prompt, who = _prompt(debate, state, first=True), debate.seat("synthesizer")
-    shown = _shown(debate, state, first=True)
-    if state.stage.name == "plan":
-        check = reply_checks.plan(Ledger())
-        plan = await debate.try_ask(
-            who,
-            "baseline",
-            prompt,
-            schema=Plan,
-            check=check,
-            max_output=LONG,
-            material=shown,
-        )
-        return "" if isinstance(plan, Failure) else plan.value.document
-    weighed = reply_checks.verdict(Ledger())
-    verdict = await debate.try_ask(
-        who,
+    schema: type[Plan | Verdict] = Plan if state.stage.name == "plan" else Verdict
+    got = await debate.try_ask(
+        debate.seat("synthesizer"),
         "baseline",
-        prompt,
-        schema=Verdict,
-        check=weighed,
+        _prompt(debate, state, first=True),
+        schema=schema,
+        check=reply_checks.plan(Ledger()) if schema is Plan else reply_checks.verdict(Ledger()),
         max_output=LONG,
-        material=shown,
+        material=_shown(debate, state, first=True),
     )
-    if isinstance(verdict, Failure):
+    if isinstance(got, Failure):
         return ""
-    claims = [Claim(f.text, "", 0, cited(f.evidence)) for f in verdict.value.findings if f.text]
-    return of_verdict(verdict.value, [("", claim) for claim in claims], state)
+    if isinstance(got.value, Plan):
+        return got.value.document
+    claims = [Claim(f.text, "", 0, cited(f.evidence)) for f in got.value.findings if f.text]
+    return of_verdict(got.value, [("", claim) for claim in claims], state)
 
 
 async def _ask(debate: Debate, state: ReviseState, schema: type[F], check: Callable[[F], list[str]]) -> F:
@@ -171,12 +159,12 @@ def _record(debate: Debate, state: ReviseState) -> str:
                 one.form,
                 one.weaknesses,
                 one.disagreements,
-                files.source(one.of),
+                files.source(1 - by),
                 played.n,
                 one.strengths,
                 code=False,  # it stands below, with the points
             )
-            parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(one.of)}", text))
+            parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(1 - by)}", text))
     names = [labels.neutral(n) for n in range(2)]
     neutral = log.LogNames([name.capitalize() for name in names], _renamed(state), reasons=False)
     parts.append(debate.quote("the debate log", log.section(state, neutral)))

@@ -21,13 +21,13 @@ from rebut.core.errors import Interrupted, NothingRead, Paused, RebutError, Usag
 from rebut.core.files import refuse_link, repository
 from rebut.core.frozen import frozen
 from rebut.core.text import counted, tokens
+from rebut.domain import amounts
 from rebut.domain.limits import is_clamped
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import headline_of
 from rebut.engine.plan import Plan, sound
 from rebut.engine.start import start
 from rebut.record import sessions
-from rebut.reports import terminal
 from rebut.setup.verbs import planned
 
 if TYPE_CHECKING:
@@ -260,7 +260,7 @@ def egress_rows(shown: Mapping[str, Any]) -> list[str]:
     out = []
     for name, row in shown["providers"].items():
         cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
-        files = f"{counted(row['files'], 'file')}, {terminal.size(row['bytes'], 'B')}"
+        files = f"{counted(row['files'], 'file')}, {amounts.size(row['bytes'], 'B')}"
         files = f"the text under debate, {files}" if shown["text_bytes"] else files
         secrets = f"{counted(row['secrets_removed'], 'secret')} removed"
         calls = counted(row["calls"], "call")
@@ -338,11 +338,9 @@ def _summed(plan: Repeat, done: int, counts: Counter[str], usd: float | None, wo
         shown = {"runs": done, "of": plan.count, "ended": dict(counts), "usd": usd, "out": plan.out, "exit": worst}
         say_json(shown)
         return
-    from rebut.reports.terminal import money
-
     where = sys.stdout if plan.out else sys.stderr
     said = counted(done, "run") + (f" of {plan.count}" if done < plan.count else "")
-    say(f"\n  {said}, {money(usd)}" + (f"; one line each in {plan.out}" if plan.out else ""), where)
+    say(f"\n  {said}, {amounts.money(usd)}" + (f"; one line each in {plan.out}" if plan.out else ""), where)
     for name, count in counts.most_common():
         say(f"    {count:>4}   {name}", where)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rebut.core.json_value import objects
 from rebut.core.text import counted, cut, inline, tame
+from rebut.domain.amounts import spent
 from rebut.domain.doubts import RULES
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import DecisionNotes, Outcome
 from rebut.domain.session_status import counted_ledger, outcome_of, status
 from rebut.record.record import Record
-from rebut.reports.terminal import spent
 
 NO_DISSENT = "None: no participant that answered still objects."
 
@@ -22,7 +23,7 @@ def adr(record: Record) -> str:
     notes = (outcome.decision_notes if outcome else None) or DecisionNotes()
     files = record.facts.get("context")
     given = files.value.get("files") if files and isinstance(files.value, dict) else ()
-    paths = [str(f["path"]) for f in _dicts(given) if "path" in f]
+    paths = [str(f["path"]) for f in objects(given) if "path" in f]
     asked = counted(len(record.calls), "question")
     parts = [
         f"# {inline(cut(opened.topic, 100))}",
@@ -90,10 +91,6 @@ def _dissent(notes: DecisionNotes, ledger: Ledger, outcome: Outcome | None) -> I
         yield f"{s.point} was {s.kind} by {s.by} in round {s.round} without {lacking}"
     if outcome and outcome.stopped:
         yield f"the debate ended early: {outcome.stopped}"
-
-
-def _dicts(rows: Any) -> Sequence[Mapping[str, Any]]:
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list | tuple) else []
 
 
 def _list(rows: Iterable[str]) -> str:

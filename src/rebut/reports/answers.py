@@ -11,7 +11,7 @@ from rebut.domain.amounts import spent
 from rebut.domain.ledger import UNPROVEN, Ledger
 from rebut.domain.outcome import Outcome
 from rebut.domain.side_by_side import GivenAnswer, SideBySide
-from rebut.reports.terminal import foot, hanging, labelled, point_line, shown_spec
+from rebut.reports.terminal import absent, foot, hanging, labelled, point_line, shown_spec
 
 GAP = 4
 WIDEST = 160
@@ -23,7 +23,7 @@ MOST = 5
 def ending(outcome: Outcome, compared: SideBySide, *, width: int, short: str, told: Sequence[str], points: bool) -> str:
     """The outcome of a question to several models."""
     rows = _headline(outcome, compared, width)
-    rows += ["", *_beside(outcome, compared, width), ""]
+    rows += ["", *_beside(compared, width), ""]
     if compared.differ:
         rows += labelled("they agree" if compared.same else "they differ", compared.differ, width)
     if outcome.verdict:
@@ -32,7 +32,8 @@ def ending(outcome: Outcome, compared: SideBySide, *, width: int, short: str, to
         rows += _listed("what changed", _changed(outcome.ledger, compared), "no point was conceded", width)
         if points:
             rows += _listed("still open", _open(outcome.ledger, compared), "nothing", width)
-            rows += _listed("absent", _absent(outcome.ledger), "", width)
+            lost = absent(outcome.ledger, lambda move: f"the answer to {move.point}")
+            rows += _listed("absent", lost, "", width)
     for label, text in outcome.rows:
         rows += labelled(label, text, width)
     for missed in compared.unequal:
@@ -92,7 +93,7 @@ def _partial(outcome: Outcome, compared: SideBySide, seat: str) -> str:
 # both answers
 
 
-def _beside(outcome: Outcome, compared: SideBySide, width: int) -> list[str]:
+def _beside(compared: SideBySide, width: int) -> list[str]:
     """The answers in columns, one below the other where the terminal is narrow."""
     if width < NARROW or width > WIDEST or len(compared.answers) != 2:
         blocks = [_block(n, one, compared, width - 4) for n, one in enumerate(compared.answers, 1)]
@@ -137,12 +138,6 @@ def _open(ledger: Ledger, compared: SideBySide) -> list[str]:
     about = {id: f"against answer {n}, " for n, one in enumerate(compared.answers, 1) for id in one.points}
     rows = sorted(ledger.open, key=lambda p: p.severity)
     return [f"{about.get(p.id, '')}{p.severity}, {ledger.final_status(p.id)}: {point_line(p)}" for p in rows]
-
-
-def _absent(ledger: Ledger) -> list[str]:
-    cited = [(c.id, c.evidence) for c in ledger.claims] + [(p.id, p.evidence) for p in ledger.points]
-    cited += [(f"the answer to {m.point}", m.evidence) for m in ledger.moves]
-    return [f"{name} cites {e.place}: {e.note or 'not found'}" for name, es in cited for e in es if e.mark == "absent"]
 
 
 def _listed(label: str, items: Sequence[str], none: str, width: int) -> list[str]:

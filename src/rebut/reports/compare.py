@@ -16,7 +16,6 @@ from rebut.domain.worth import fates
 from rebut.record.record import Record, Spent
 from rebut.reports import review
 from rebut.reports.terminal import hanging
-from rebut.workspace.targets.target import target_of, text_target
 
 LABELS = ("", "ended", "side", "decision", "points", "cost")
 LONGEST = 160
@@ -42,9 +41,8 @@ class ComparedSession:
         won = headline_of(outcome)
         told = outcome.worth.points if outcome.worth and outcome.worth.points else fates(outcome.ledger)
         if outcome.review and asked_by(record):  # in the words of that command
-            said = review.heading(outcome, target_of(record) or text_target(record.opened.topic))
             why = " ".join(one.reason for one in outcome.review.history[-1:])
-            return cls(record.opened.id, said, "", why, told, outcome.spent)
+            return cls(record.opened.id, review.heading_of(record, outcome), "", why, told, outcome.spent)
         return cls(record.opened.id, outcome.heading, won, outcome.decision, told, outcome.spent)
 
     def to_json(self) -> dict[str, Json]:

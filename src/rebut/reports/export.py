@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from rebut.core.json_value import Json
 from rebut.core.text import cut, inline, tame
 from rebut.domain import render
+from rebut.domain.amounts import spent
 from rebut.domain.checks import CodeCheck
 from rebut.domain.ledger import ledger_to_json
 from rebut.domain.outcome import Outcome
@@ -16,8 +17,7 @@ from rebut.domain.user_notes import heard, unheard
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record, seat_of
 from rebut.reports import review
-from rebut.reports.terminal import spent, worth_markdown
-from rebut.workspace.targets.target import target_of, text_target
+from rebut.reports.terminal import worth_markdown
 
 
 def markdown(record: Record) -> str:
@@ -46,8 +46,7 @@ def markdown(record: Record) -> str:
     if outcome:
         rows += [outcome.final or tame(outcome.decision), ""]
     if outcome and (new := outcome.rewritten):
-        fence = "`" * (3 + max(map(len, re.findall("`{3,}", new.diff)), default=0))
-        rows += [f"## What changed in {inline(new.file)}", "", f"{fence}diff", new.diff, fence, ""]
+        rows += [f"## What changed in {inline(new.file)}", "", *_fenced(new.diff, "diff"), ""]
     if outcome and outcome.worth:
         rows += worth_markdown(outcome.worth)
     rows += ["## Answers", ""]
@@ -82,7 +81,7 @@ def markdown(record: Record) -> str:
 def _heading(record: Record, outcome: Outcome) -> str:
     """The heading; a session of `review` or `plan` has that of its command."""
     if outcome.review and asked_by(record):
-        return inline(review.heading(outcome, target_of(record) or text_target(record.opened.topic)))
+        return inline(review.heading_of(record, outcome))
     return inline(outcome.heading) + (f": {inline(headline_of(outcome))}" if outcome.verdict else "")
 
 
@@ -96,9 +95,9 @@ def _checks(found: Sequence[tuple[str, CodeCheck]]) -> list[str]:
     return rows
 
 
-def _fenced(text: str) -> list[str]:
+def _fenced(text: str, kind: str = "") -> list[str]:
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    return [fence, text.strip("\n"), fence]
+    return [fence + kind, text.strip("\n"), fence]
 
 
 def as_json(record: Record) -> dict[str, Json]:

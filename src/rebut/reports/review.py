@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rebut.core.text import counted, cut, squeeze
@@ -10,9 +11,10 @@ from rebut.domain.amounts import duration, money
 from rebut.domain.doubts import ONLY_ACCEPTED
 from rebut.domain.outcome import BY_PROGRAMS, Outcome, Seated
 from rebut.domain.review_result import CHECK, OUTSIDE, ReviewFinding, ReviewResult
+from rebut.record.record import Record
 from rebut.reports.terminal import hanging, labelled, shown_spec
 from rebut.workspace.diff import line_counts
-from rebut.workspace.targets.target import Target, absent_citations
+from rebut.workspace.targets.target import Target, absent_citations, target_of, text_target
 
 MOST_BLOCKS = 10
 """Findings that are shown with their code; further ones are in a table."""
@@ -127,17 +129,20 @@ def summary(outcome: Outcome, target: Target) -> str:
     """One line: what it comes to, what was set aside and why, who reviewed, and what it cost."""
     made = outcome.review
     assert made is not None
-    aside: dict[str, int] = {}
-    for f in made.findings:
-        if f.hidden:
-            word = f"fixed since {made.since[:12]}" if f.fixed_by else REJECTED.get(f.hidden, f.hidden)
-            aside[word] = aside.get(word, 0) + 1
+    aside = Counter(
+        f"fixed since {made.since[:12]}" if f.fixed_by else REJECTED.get(f.hidden, f.hidden)
+        for f in made.findings
+        if f.hidden
+    )
     if "fixed in" in (first := headline(outcome, target)):
         aside.pop("fixed", None)
     parts = [", ".join([first, *(f"{n} {word}" for word, n in aside.items())])]
     parts += [", ".join(_who(outcome.seats))] if outcome.seats and not _nothing_read(outcome, target) else []
     parts.append(f"{duration(outcome.spent.seconds)}, {money(outcome.spent.usd)}")
-    text = " · ".join(parts)
+    return _capitalized(" · ".join(parts))
+
+
+def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
@@ -159,21 +164,26 @@ def heading(outcome: Outcome, target: Target) -> str:
     """The heading of `review` and `plan` for programs: what the screen says first, and what the findings come to."""
     found = headline(outcome, target)
     first = [line for line in (by_programs(outcome), doubtful(outcome, target)) if line]
-    return " ".join([*first, f"{found[:1].upper()}{found[1:]}."]) if first else found
+    return " ".join([*first, f"{_capitalized(found)}."]) if first else found
+
+
+def heading_of(record: Record, outcome: Outcome) -> str:
+    """The same for a session on record."""
+    return heading(outcome, target_of(record) or text_target(record.opened.topic))
 
 
 def decided(outcome: Outcome, target: Target) -> str:
     """What follows from a review, for programs: its heading as a sentence, and the reason of who chose last."""
     made = outcome.review
     assert made is not None
-    said = heading(outcome, target).rstrip(".")
-    return " ".join([f"{said[:1].upper()}{said[1:]}.", *(cut(one.reason, 600) for one in made.history[-1:])])
+    said = _capitalized(heading(outcome, target).rstrip("."))
+    return " ".join([f"{said}.", *(cut(one.reason, 600) for one in made.history[-1:])])
 
 
 def by_programs(outcome: Outcome) -> str:
     """That programs took the seats which the user left to rebut, and why; empty otherwise."""
     note = next((note for note in outcome.notes if note.startswith(BY_PROGRAMS)), "")
-    return f"{note[:1].upper()}{note[1:]}." if note else ""
+    return f"{_capitalized(note)}." if note else ""
 
 
 def unlisted_citations(made: ReviewResult, target: Target) -> Sequence[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.text import NARROW, counted, cut, inline, wrapped
 from rebut.core.types import LEFT, ModelSpec
-from rebut.domain.amounts import duration as duration, money as money, size as size, spent as spent
+from rebut.domain.amounts import duration, money, size, spent
 from rebut.domain.checks import CHECKS
-from rebut.domain.ledger import SETTLED, UNPROVEN, Evidence, Ledger, Point, Slip, noun_in
+from rebut.domain.ledger import SETTLED, UNPROVEN, Ledger, Move, Point, Slip, noun_in
 from rebut.domain.limits import is_clamped, shown_limit
 from rebut.domain.outcome import BY_PROGRAMS, Outcome, Rewritten
 from rebut.domain.session_status import asked_by, ledger_of
@@ -217,10 +218,7 @@ RULINGS = {"concede": "valid", "defend": "invalid", "maintain": "missing evidenc
 
 
 def _tally(names: Iterable[str]) -> str:
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    return ", ".join(f"{n} {name}" for name, n in counts.items())
+    return ", ".join(f"{n} {name}" for name, n in Counter(names).items())
 
 
 def ending(
@@ -359,7 +357,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
         ("open", [point_line(p) + _granted(ledger, p) for p in ledger.open if p not in struck]),
         ("struck", [point_line(p) for p in struck]),
         ("unsupported", [f'{c.id} {c.by}, round {c.round}: "{c.text}"' for c in ledger.unsupported]),
-        ("absent", [f"{name} cites {e.place}: {e.note or 'not found'}" for name, e in _absent(ledger)]),
+        ("absent", absent(ledger, lambda move: f"{move.by} on {move.point}")),
         (
             "walked back",
             [
@@ -389,10 +387,11 @@ def _binding(ledger: Ledger, slip: Slip) -> str:
     return "; the concession still counts" if ledger.status(slip.point) == "conceded" else ""
 
 
-def _absent(ledger: Ledger) -> list[tuple[str, Evidence]]:
-    named = [(c.id, c.evidence) for c in ledger.claims] + [(p.id, p.evidence) for p in ledger.points]
-    named += [(f"{m.by} on {m.point}", m.evidence) for m in ledger.moves]
-    return [(name, e) for name, cited in named for e in cited if e.mark == "absent"]
+def absent(ledger: Ledger, called: Callable[[Move], str]) -> list[str]:
+    """Every citation that is absent. `called` says what an answer to a point is called."""
+    cited = [(c.id, c.evidence) for c in ledger.claims] + [(p.id, p.evidence) for p in ledger.points]
+    cited += [(called(m), m.evidence) for m in ledger.moves]
+    return [f"{name} cites {e.place}: {e.note or 'not found'}" for name, es in cited for e in es if e.mark == "absent"]
 
 
 def _granted(ledger: Ledger, point: Point) -> str:

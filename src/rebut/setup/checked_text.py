@@ -6,6 +6,7 @@ No model and no key is needed. Only `rebut check --run-checks` runs code: no con
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -48,10 +49,7 @@ class CheckedText:
     @property
     def counts(self) -> Mapping[Verdict, int]:
         """Mark → how many citations have it."""
-        counts: dict[Verdict, int] = {}
-        for one in self.citations:
-            counts[one.mark] = counts.get(one.mark, 0) + 1
-        return counts
+        return Counter(one.mark for one in self.citations)
 
     @property
     def ok(self) -> bool:

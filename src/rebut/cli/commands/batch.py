@@ -308,8 +308,8 @@ def _summed(batch: Batch, out: str, code: int) -> dict[str, Any]:
 
 def _rows(shown: dict[str, Any], file: str) -> list[str]:
     from rebut.core.text import counted
+    from rebut.domain.amounts import money
     from rebut.domain.limits import flag
-    from rebut.reports.terminal import money
 
     parts = [f"{shown['ended']} ended"]
     parts += [f"{shown[name]} {name}" for name in ("failed", "missing") if shown[name]]

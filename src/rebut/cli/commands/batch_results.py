@@ -77,8 +77,8 @@ def _status_on(on: str, as_json: bool) -> int:
 
 def _queued_rows(one: QueuedBatch) -> list[str]:
     from rebut.core.text import counted
+    from rebut.domain.amounts import money
     from rebut.domain.limits import flag, shown_limit
-    from rebut.reports.terminal import money
 
     parts = [f"{one.ended} of {one.debates} ended"]
     for name in ("failed", "running", "waiting"):
@@ -95,8 +95,8 @@ def _queued_rows(one: QueuedBatch) -> list[str]:
 
 def _status_rows(state: BatchState, failed: int, results: str) -> list[str]:
     from rebut.core.text import counted
+    from rebut.domain.amounts import money
     from rebut.domain.limits import flag
-    from rebut.reports.terminal import money
 
     total = f"of {state.lines} " if state.lines else ""
     parts = [f"{len(state.rows) - failed} {total}ended"]
@@ -164,8 +164,7 @@ def _report_rows(made: BatchReport, debates: int) -> list[str]:
 
 
 def _cells(arm: ArmReport) -> tuple[str, ...]:
-    from rebut.domain.amounts import duration, size
-    from rebut.reports.terminal import money
+    from rebut.domain.amounts import duration, money, size
 
     each = arm.usd / arm.debates if arm.usd is not None and arm.debates else None
     counts = (arm.debates, arm.conclusive, arm.inconclusive, arm.failed, arm.calls)

@@ -38,7 +38,7 @@ class BatchProgress:
 
     def line(self, space: int = 0) -> str:
         """How far it is, in the longest form that fits into `space` columns; without `space`, without a bar."""
-        from rebut.reports.terminal import money
+        from rebut.domain.amounts import money
 
         batch = self._batch
         rows = batch.rows()

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from rebut.core.errors import RecordError
 from rebut.core.text import cut_start
+from rebut.domain.amounts import duration
 from rebut.engine.steering import Control
-from rebut.reports.terminal import duration
 
 SETTLE, MORE, SKIP, NOTE = "s", "m", "l", "n"
 ERASE, ERASE_ALL, ESCAPE = ("\x7f", "\b"), "\x15", "\x1b"

@@ -13,6 +13,7 @@ from unicodedata import east_asian_width
 from rebut.core.json_value import objects
 from rebut.core.text import NARROW, counted, cut, cut_start, squeeze, wrapped
 from rebut.core.types import ModelSpec
+from rebut.domain.amounts import duration, size, spent
 from rebut.engine.live_answer import LiveAnswer, LivePoint
 from rebut.record.events import Answered, Asked, Fact
 from rebut.record.record import Record, Spent, name_of_step, seat_of
@@ -67,12 +68,12 @@ class LiveRows:
         if not rows:
             return []
         for one in list(self.held):
-            took = terminal.duration(one.ms / 1000)
+            took = duration(one.ms / 1000)
             rows.append(f"{_head(one.key, column)} {took:>8}  answered")
             rows += self._points(one.key, most, width)
         if self.spent:
             in_doubt = max(0, self.spent.in_doubt - len(self.asked))  # calls in flight are not in doubt
-            rows.append(_captioned("so far", terminal.spent(replace(self.spent, in_doubt=in_doubt)), width))
+            rows.append(_captioned("so far", spent(replace(self.spent, in_doubt=in_doubt)), width))
         if said := self._expected():
             rows.append(_captioned("expected", said, width) if width >= NARROW else f"    {said}")
         if self.label:
@@ -85,16 +86,16 @@ class LiveRows:
 
     def _in_flight(self, key: str, asked: Asked, took: float, column: int, width: int) -> str:
         why = f" ({asked.why})" if asked.why != "ask" else ""
-        head = f"{_head(key, column)} {terminal.duration(took):>8}{why}"
+        head = f"{_head(key, column)} {duration(took):>8}{why}"
         if key in self.waits:
             return f"{head}  {self._waiting(key)}"
         answer, space = self.answers.get(key), width - len(head) - 5
         if words := answer.words() if answer else "":
             return head + (f'  "{cut_start(words, space)}"' if space > 10 else "")
         if answer and answer.size and not answer.points:
-            return f"{head}  {cut(f'{terminal.size(answer.size)} characters so far', max(1, space))}"
+            return f"{head}  {cut(f'{size(answer.size)} characters so far', max(1, space))}"
         usual = self.history.usual(asked.spec, step=name_of_step(key)) if not (answer and answer.size) else None
-        usually = f", usually {terminal.duration(usual.seconds)}" if usual and usual.seconds > took else ""
+        usually = f", usually {duration(usual.seconds)}" if usual and usual.seconds > took else ""
         return head + (usually if len(usually) <= space else "")
 
     def _points(self, key: str, most: int, width: int) -> list[str]:
@@ -133,7 +134,7 @@ def expected(found: Expected) -> str:
     """The estimate of the time left; a call that takes longer than usual is mentioned."""
     by = f"from {counted(found.by, 'earlier call')}"
     if found.late:
-        past = f"longer than the usual {terminal.duration(found.late)}"
+        past = f"longer than the usual {duration(found.late)}"
         return f"{past}; then about {roughly(found.seconds)} ({by})" if found.seconds >= 1 else past
     return f"up to {roughly(found.seconds)} left ({by})"
 

@@ -36,7 +36,7 @@ from rebut.protocols.panel.state import (
     Cause,
     Challenger,
     CoreAssumption,
-    OpenQuestion,
+    NamedCrux,
     PanelState,
     PartyGrounds,
     Position,
@@ -395,7 +395,7 @@ async def collect_assumptions(debate: Debate, state: PanelState) -> None:
         form = answer.value
         seat, assumed = answer.who.seat, tuple(filter(None, form.assumptions))
         asked = [(x.question, x.how) for x in form.cruxes if x.question]
-        cruxes = tuple(OpenQuestion(question, how, reply_checks.checkable(question, how)) for question, how in asked)
+        cruxes = tuple(NamedCrux(question, how, reply_checks.checkable(question, how)) for question, how in asked)
         state.grounds.append(PartyGrounds(parties[seat], seat, form.why, form.other_right, assumed, cruxes))
     if len(state.grounds) > 1:
         await map_assumptions(debate, state, list(parties.values()))

@@ -45,7 +45,7 @@ class Position:
 
 
 @frozen
-class OpenQuestion:
+class NamedCrux:
     """What would change a party's mind."""
 
     question: str
@@ -64,7 +64,7 @@ class PartyGrounds:
     other_right: str
     """What would have to be true for the other side to be right."""
     assumptions: tuple[str, ...]
-    cruxes: tuple[OpenQuestion, ...]
+    cruxes: tuple[NamedCrux, ...]
 
 
 @frozen

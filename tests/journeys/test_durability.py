@@ -11,7 +11,8 @@ import pytest
 
 import rebut
 from rebut.core.types import Reply, Request
-from rebut.engine.ask import Question, settle
+from rebut.engine.ask import settle
+from rebut.engine.call import Question
 from rebut.engine.runtime import Runtime
 from rebut.record import journal, sessions
 from tests import voices

@@ -17,11 +17,11 @@ from rebut.core.json_value import Json
 from rebut.core.text import cut, fingerprint
 from rebut.core.types import LEFT, ModelSpec, SentBack
 from rebut.domain import prompts
-from rebut.domain.limits import flag, shown_limit
-from rebut.engine.call import Check as Check, Next, Question as Question, call_once, worst_case
+from rebut.domain.limits import flag
+from rebut.engine.call import Next, Question, call_once, worst_case
 from rebut.engine.parse import UnreadableReply, after_thinking, fits, parse
 from rebut.engine.runtime import Connection, Runtime
-from rebut.engine.steering import left
+from rebut.engine.steering import why_skipped
 from rebut.record.events import Answered, Attempt, Fact
 from rebut.record.record import Amount, Call
 
@@ -31,6 +31,7 @@ MOST_PARTS = 8
 """… and how many of them are shown."""
 REPAIRS = 1
 """How many replies that cannot be read are sent back."""
+RESUME_OR_FORK = "Continue with `rebut resume`, or fork."
 ASK_LEFT = "`rebut resume ID --ask-left` asks it again, unless the debate has continued without it."
 PERSON = "human"
 """The family of people."""
@@ -63,16 +64,16 @@ async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
     if done := _on_record(runtime, q, call):
         return done
     if runtime.offline:
-        if runtime.parent and (gone := left(runtime, q.key, q.fp)):  # counts what a fork would reuse
+        if runtime.parent and (gone := why_skipped(runtime, q.key, q.fp)):  # counts what a fork would reuse
             return GivenUp(LEFT, gone, ASK_LEFT)
         if runtime.assumed and (assumed := runtime.assumed.answer(q.key, q.schema)):
             runtime.write(replace(assumed, seat=q.who.seat, fp=q.fp))
             return assumed
-        raise NotOnRecord(f"{q.key} has no answer on this record", "Continue with `rebut resume`, or fork.")
+        raise NotOnRecord(f"{q.key} has no answer on this record", RESUME_OR_FORK)
     if q.refused:
         return GivenUp("missing tool", q.refused)
     while True:
-        gone = left(runtime, q.key, q.fp)  # skipped by the user: a reply that arrived before still counts
+        gone = why_skipped(runtime, q.key, q.fp)  # a reply that arrived before the user skipped it still counts
         step = (await _best(q, call) or GivenUp(LEFT, gone, ASK_LEFT)) if gone else await _next(runtime, q, call)
         if isinstance(step, Next):
             connection = runtime.connection(step.spec, q.who.seat)
@@ -290,17 +291,9 @@ async def _serve(runtime: Runtime, key: str, needs: Sequence[str]) -> str:
 
 
 def _refused(runtime: Runtime, q: Question, worst: Amount, connection: Connection) -> GivenUp | None:
-    """The failure if a limit forbids the call. The closing call may use what is reserved for it."""
+    """The failure if a limit forbids the call. A person is asked in any case."""
     runtime.control.check()
-    if connection.patient:
-        return None
-    kept = Amount() if q.closing else runtime.closing
-    name = runtime.limits.refuses(runtime.record.committed, worst, kept)
-    if not name and runtime.seconds_left(closing=q.closing) <= 0:
-        name = "minutes"
+    name = "" if connection.patient else runtime.refusing_limit(worst, closing=q.closing)
     if not name:
         return None
-    cap = getattr(runtime.limits, name)
-    return GivenUp(
-        "budget", f"the limit of {shown_limit(name, cap)} leaves no room for this call", f"Raise it with {flag(name)}."
-    )
+    return GivenUp("budget", f"{runtime.limit(name)} leaves no room for this call", f"Raise it with {flag(name)}.")

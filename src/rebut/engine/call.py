@@ -13,11 +13,11 @@ from rebut.core.json_value import Json
 from rebut.core.text import fingerprint, tokens, unescaped
 from rebut.core.types import LEFT, NO_MATERIAL, Material, ModelSpec, Participant, Request, SentBack, ignore
 from rebut.core.working_time import clock
-from rebut.domain.answers import Check as Check
-from rebut.domain.limits import MAX_OUTPUT, flag, shown_limit
+from rebut.domain.answers import Check
+from rebut.domain.limits import MAX_OUTPUT, flag
 from rebut.engine.live_answer import listen
 from rebut.engine.runtime import Connection, Runtime
-from rebut.engine.steering import Cut, left
+from rebut.engine.steering import Cut, why_skipped
 from rebut.record.events import Asked, Attempt, Fact, Failed
 from rebut.record.record import Amount, Call
 
@@ -126,9 +126,8 @@ async def call_once(
     # A model may also give up by itself, or a tool by its own limit, long before the minutes are used up.
     shortened = request.timeout < runtime.limits.timeout and took >= 0.9 * request.timeout
     if attempt.outcome == "timeout" and (shortened or took >= request.patience):
-        cap = shown_limit("minutes", runtime.limits.minutes or 0)
         hint = f"Raise it with {flag('minutes')}."
-        why = f"the limit of {cap} cut this call off after {took:.0f} s"
+        why = f"{runtime.limit('minutes')} cut this call off after {took:.0f} s"
         attempt = replace(attempt, outcome="budget", message=why, hint=hint)  # the limit ended it, not the model
     if connection.patient:
         runtime.working_time.leave_out(runtime.working_time.seconds() - worked)
@@ -217,9 +216,8 @@ async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Att
         sending.over = True  # before it is recorded: while that waits for the disk, nothing may be sent again
         number, usd = sending.asked.attempt, 0.0 if connection.free else None
         if cut.why == "left":
-            return Attempt(
-                key=key, attempt=number, outcome=LEFT, message=left(runtime, key, ""), usd=usd, ms=sending.ms
-            )
+            why = why_skipped(runtime, key, "")
+            return Attempt(key=key, attempt=number, outcome=LEFT, message=why, usd=usd, ms=sending.ms)
         if connection.patient:  # a person who has not answered yet has not failed
             raise control.late() from None
         seat, why = request.participant.seat, "cut off by the deadline"

@@ -15,12 +15,13 @@ from rebut.core.json_value import Json
 from rebut.core.text import as_recorded, at_the_door, fingerprint
 from rebut.core.types import LEFT, NO_MATERIAL, Material, Participant
 from rebut.domain import ledger as ledgers, prompts, user_notes
-from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Failure as Failure
+from rebut.domain.answers import Answer as Answer, Answers as Answers, Ask as Ask, Check, Failure as Failure
 from rebut.domain.checks import CodeCheck
 from rebut.domain.ledger import Claim, Entry, Ledger, Point, Rerun, Unspoken
-from rebut.domain.limits import MAX_OUTPUT, shown_limit
+from rebut.domain.limits import MAX_OUTPUT
 from rebut.domain.session_status import fallbacks, stood_in
-from rebut.engine.ask import Check, GivenUp, Question, settle
+from rebut.engine.ask import RESUME_OR_FORK, GivenUp, settle
+from rebut.engine.call import Question
 from rebut.engine.output_files import write_files
 from rebut.engine.runtime import NEVER_HERE, Rounds, Runtime
 from rebut.engine.steering import added, settled
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 CLOSING_TOKENS = 3000
 """What the prompt of a closing call needs beside the debate itself."""
-RESUME_OR_FORK = "Continue with `rebut resume`, or fork."
 WRITE_NO_CHECKS = ("lint", "rules", "human")
 V = TypeVar("V")
 F = TypeVar("F", bound="Form")
@@ -330,8 +330,7 @@ class Debate:
         if fact is None:
             if runtime.offline and runtime.parent is None:
                 raise NotOnRecord(f"the fact {key} is not on this record", RESUME_OR_FORK)
-            name = "minutes" if runtime.seconds_left() <= 0 else ""
-            reason = f"the limit of {shown_limit(name, getattr(runtime.limits, name))} was reached" if name else ""
+            reason = f"{runtime.limit('minutes')} was reached" if runtime.seconds_left() <= 0 else ""
             fact = Fact(key=key, cls="limit", value=reason)
             runtime.write(fact)
         return str(fact.value or "")
@@ -410,11 +409,19 @@ class Debate:
         runtime = self._runtime
         entries = [ledgers.with_evidence(e) for e in entries]
         of = cast(Json, [ledgers.to_json(e) for e in entries])
-        value = await self.once(f"{step}#ledger", lambda: _checked(runtime, entries), of=runtime.sides.of_version(of))
-        assert isinstance(value, dict)
-        rows = cast(list[Mapping[str, Any]], value["entries"])
-        runtime.ledger, out = runtime.ledger.enter([ledgers.from_json(row) for row in rows])
+        runtime.ledger, out = runtime.ledger.enter(await self._entries(step, lambda: _checked(runtime, entries), of))
         return out
+
+    async def _entries(self, step: str, look: Callable[[], Awaitable[Sequence[Entry]]], of: Json) -> list[Entry]:
+        """Entries of the ledger, with what looking showed about them, recorded once."""
+
+        async def rows() -> Json:
+            entries: list[Json] = [ledgers.to_json(one) for one in await look()]
+            return {"letter": self.ledger.letter, "noun": self.ledger.noun, "entries": entries}
+
+        value = await self.once(f"{step}#ledger", rows, of=self._runtime.sides.of_version(of))
+        assert isinstance(value, dict)
+        return [ledgers.from_json(row) for row in cast(list[Mapping[str, Any]], value["entries"])]
 
     @property
     def runners(self) -> Mapping[str, str]:
@@ -436,7 +443,7 @@ class Debate:
         Only one that showed it by failing: a check that passes, or prints something, says nothing about a fix.
         """
         runtime = self._runtime
-        points = {p.id: p.check for p in self.ledger.points if p.check and p.check.shows_by_failing}
+        points = {p.id: check for p in self.ledger.points if (check := p.check) and check.shows_by_failing}
         if not points:
             return
 
@@ -446,16 +453,11 @@ class Debate:
             side, note = await runtime.check_runner.side(check, _sides(runtime))
             return Rerun(id, version, side, round, note)
 
-        async def run() -> Json:
-            found = await asyncio.gather(*(again(id, check) for id, check in points.items() if check))
-            entries: list[Json] = [ledgers.to_json(one) for one in found]
-            return {"letter": self.ledger.letter, "noun": self.ledger.noun, "entries": entries}
+        async def run() -> Sequence[Entry]:
+            return await asyncio.gather(*(again(id, check) for id, check in points.items()))
 
-        of = cast(Json, [[id, check.code] for id, check in points.items() if check])
-        value = await self.once(f"{step}#ledger", run, of=runtime.sides.of_version(of))
-        assert isinstance(value, dict)
-        rows = cast(list[Mapping[str, Any]], value["entries"])
-        runtime.ledger = runtime.ledger.add([ledgers.from_json(row) for row in rows])
+        of = cast(Json, [[id, check.code] for id, check in points.items()])
+        runtime.ledger = runtime.ledger.add(await self._entries(step, run, of))
 
     def cited(self, by: str, round: int, text: str) -> list[Claim]:
         """A claim of `by` for each statement of a document that cites something.
@@ -618,8 +620,8 @@ def _answer(q: Question, got: Answered) -> Answer[Any]:
     return Answer(q.who, q.key, value, tuple(got.complaints), got.model, got.family, got.ms)
 
 
-async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
-    """The entries for the record, with every citation checked and marked."""
+async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries with every citation checked and marked, and every check run."""
     from rebut.evidence.marks import marked
 
     checked: list[Entry] = []
@@ -632,9 +634,8 @@ async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Json:
             entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), runtime.sides))
         checked.append(entry)
     if any(not isinstance(entry, Unspoken) and entry.check for entry in checked):
-        checked = await asyncio.gather(*(_run_check(runtime, entry) for entry in checked))
-    rows: list[Json] = [ledgers.to_json(entry) for entry in checked]
-    return {"letter": runtime.ledger.letter, "noun": runtime.ledger.noun, "entries": rows}
+        return await asyncio.gather(*(_run_check(runtime, entry) for entry in checked))
+    return checked
 
 
 async def _run_check(runtime: Runtime, entry: Entry) -> Entry:

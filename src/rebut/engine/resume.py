@@ -20,7 +20,7 @@ from rebut.engine.fork import parent_of
 from rebut.engine.plan import Environment, Plan
 from rebut.engine.run import run_protocol
 from rebut.engine.runtime import keys_of, runtime_of, view_of
-from rebut.engine.steering import LEFT_FACT
+from rebut.engine.steering import SKIPPED
 from rebut.record.events import Amended, Asked, Fact, Failed, Resumed
 from rebut.record.journal import Journal, opened_journal
 from rebut.record.record import Record, seat_of, step_of
@@ -122,8 +122,8 @@ def reopen_skipped(journal: Journal) -> None:
         match line.event:
             case Asked(key=key):
                 later.add(step_of(key))
-            case Fact(key=name, value=str(why)) if name.endswith(LEFT_FACT) and record.facts[name].value:
-                key = name.removesuffix(LEFT_FACT)
+            case Fact(key=name, value=str(why)) if name.endswith(SKIPPED) and record.facts[name].value:
+                key = name.removesuffix(SKIPPED)
                 if not later <= {step_of(key)}:
                     gone.add(key)
                     continue

@@ -26,7 +26,7 @@ from rebut.core.types import Backend, ModelSpec, Participant, Reply, Request
 from rebut.core.working_time import WorkingTime
 from rebut.domain.checks import CHECKS
 from rebut.domain.ledger import VERSION, Ledger
-from rebut.domain.limits import MAX_OUTPUT, Limits
+from rebut.domain.limits import MAX_OUTPUT, Limits, shown_limit
 from rebut.engine.steering import Control as Control
 from rebut.record import sessions
 from rebut.record.events import Event, Line
@@ -228,6 +228,16 @@ class Runtime:
         whole = self.limits.minutes * 60
         kept = 0.0 if closing else min(self.limits.timeout, whole / 4)
         return whole - kept - self.active_seconds()
+
+    def refusing_limit(self, worst: Amount, *, closing: bool = False) -> str:
+        """The name of the limit that forbids a call; empty if none does. A closing call may use what is kept for it."""
+        kept = Amount() if closing else self.closing
+        name = self.limits.refuses(self.record.committed, worst, kept)
+        return name or ("minutes" if self.seconds_left(closing=closing) <= 0 else "")
+
+    def limit(self, name: str) -> str:
+        """A limit in a sentence: `the limit of 20 minutes`."""
+        return f"the limit of {shown_limit(name, getattr(self.limits, name))}"
 
 
 def runtime_of(

@@ -19,7 +19,6 @@ from rebut.core.errors import DeadlineReached, Interrupted
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.domain import user_notes
-from rebut.domain.limits import shown_limit
 from rebut.record.events import Fact
 from rebut.record.record import Amount, Record, seat_of, step_of
 from rebut.record.timings import median
@@ -35,7 +34,8 @@ K = TypeVar("K")
 # decisions on record
 
 SETTLE, MORE = "settle", "more"
-LEFT_FACT = "#left"
+SKIPPED = "#left"
+"""After the key of a call: the fact that the user skipped it."""
 
 
 @frozen
@@ -60,10 +60,10 @@ def added(record: Record) -> int:
     return fact.value if fact and isinstance(fact.value, int) else 0
 
 
-def left(runtime: Runtime, key: str, fp: str) -> str:
+def why_skipped(runtime: Runtime, key: str, fp: str) -> str:
     """Why a call was skipped, in this debate or in the parent of this fork; empty if it was not."""
-    fact = runtime.record.facts.get(key + LEFT_FACT)
-    if fact is None and runtime.parent and (old := runtime.parent.facts.get(key + LEFT_FACT)) and old.of == fp:
+    fact = runtime.record.facts.get(key + SKIPPED)
+    if fact is None and runtime.parent and (old := runtime.parent.facts.get(key + SKIPPED)) and old.of == fp:
         runtime.write(fact := old)
     return str(fact.value or "") if fact else ""
 
@@ -155,7 +155,7 @@ class Steering:
         fp = next((asked.fp for asked in runtime.record.call(key).asked.values()), "")
         others = "the other" if len(siblings) == 1 else f"the {len(siblings)} others"
         why = f"by hand, after {took:.0f} s; {others} took {median(siblings):.0f} s"
-        self._decide(key + LEFT_FACT, why, of=fp)
+        self._decide(key + SKIPPED, why, of=fp)
         return ""
 
     def say(self, text: str) -> str:
@@ -189,12 +189,8 @@ class Steering:
             return refused
         if self.rounds >= self.most:
             return self.why_most or f"{self.name} has at most {self.most} rounds"
-        name = runtime.limits.refuses(runtime.record.committed, Amount(1), runtime.closing)
-        if not name and runtime.seconds_left() <= 0:
-            name = "minutes"
-        if name:
-            return f"the limit of {shown_limit(name, getattr(runtime.limits, name))} leaves no room for another round"
-        return ""
+        name = runtime.refusing_limit(Amount(1))
+        return f"{runtime.limit(name)} leaves no room for another round" if name else ""
 
     def slow_calls(self) -> list[SlowCall]:
         """Calls that take more than twice the median of their finished siblings, the longest first."""
@@ -202,7 +198,7 @@ class Steering:
         # A copy, as in `_siblings`: the screen calls this from another thread while calls begin and end.
         for key, since in list(self.runtime.control.flying.items()):
             siblings = self._siblings(key)
-            if not siblings or key + LEFT_FACT in self.runtime.record.facts:
+            if not siblings or key + SKIPPED in self.runtime.record.facts:
                 continue
             if now - since > PATIENCE * median(siblings):
                 found.append(SlowCall(key, now - since, median(siblings)))

@@ -32,9 +32,6 @@ class BatchBudget:
 
     async def add(self, line_hash: str, worst: Amount) -> bool:
         """Reserve the worst case of a request that is sent again, if it fits now."""
-        return self._add(line_hash, worst)
-
-    def _add(self, line_hash: str, worst: Amount) -> bool:
         if self.limits.refuses(self._total, worst, NOTHING):
             return False
         self.settle(line_hash, self._by.get(line_hash, NOTHING) + worst)
@@ -43,7 +40,7 @@ class BatchBudget:
     async def reserve(self, line_hash: str, worst: Amount) -> bool:
         """Reserve the worst case of a call as soon as it fits; False if it never will. `end_call` ends it."""
         while not self.reached:
-            if self._add(line_hash, worst):
+            if await self.add(line_hash, worst):  # it does not wait for anything
                 self._in_flight += 1
                 return True
             if not self._in_flight:

@@ -303,15 +303,12 @@ class Queue:
         return {session for (session,) in self._connection.query(sql)}
 
     def counts(self) -> Mapping[str, int]:
-        """How many lines wait, run and have ended, in the whole database."""
+        """How many debates wait and run, in the whole database."""
         [(waiting, running)] = self._connection.query(
             f"""select count(*) filter (where status = 'todo'), count(*) filter (where status = 'doing')
                  from procrastinate_jobs where task_name = '{TASK}'"""
         )
-        [(ended, failed)] = self._connection.query(
-            "select count(*), count(*) filter (where outcome ? 'failure') from rebut_line where outcome is not null"
-        )
-        return {"waiting": waiting, "running": running, "ended": ended - failed, "failed": failed}
+        return {"waiting": waiting, "running": running}
 
 
 LOOK = 1.0

@@ -112,7 +112,7 @@ class RemoteBudget:
 
     def __init__(self, send: Callable[[Mapping[str, Any]], None]) -> None:
         self._send = send
-        self._asked: dict[int, tuple[str, asyncio.Future[bool]]] = {}
+        self._asked: dict[int, asyncio.Future[bool]] = {}
         self._number = 0
         self._granted = Counter[str]()
 
@@ -125,14 +125,14 @@ class RemoteBudget:
     async def _ask(self, line_hash: str, worst: Amount, what: str) -> bool:
         self._number += 1
         number, answer = self._number, asyncio.get_running_loop().create_future()
-        self._asked[number] = line_hash, answer
+        self._asked[number] = answer
         self._send({"want": what, "number": number, "line_hash": line_hash, "amount": _plain(worst)})
         permitted = bool(await answer)
         self._granted[line_hash] += permitted
         return permitted
 
     def answered(self, number: int, permitted: bool) -> None:
-        _, answer = self._asked.pop(number)
+        answer = self._asked.pop(number)
         if not answer.done():
             answer.set_result(permitted)
 

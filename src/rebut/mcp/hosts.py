@@ -218,10 +218,6 @@ def _code(env: Mapping[str, str]) -> Path:
     return (mac if sys.platform == "darwin" else _config(env)) / "Code/User/mcp.json"
 
 
-def _plain(entry: HostEntry) -> Json:
-    return {"command": entry.command[0], "args": list(entry.command[1:])}
-
-
 def _in_workspace(entry: HostEntry) -> Json:
     """Editors start servers in a folder of their own."""
     return {"type": "stdio", "command": entry.command[0], "args": [*entry.command[1:], "--root", "${workspaceFolder}"]}

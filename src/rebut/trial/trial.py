@@ -12,13 +12,13 @@ from pathlib import Path
 from rebut.api import Setup
 from rebut.batch.batch import Batch
 from rebut.batch.lines import BatchLine, refused
-from rebut.batch.results import ResultRow, Results
+from rebut.batch.results import Results
 from rebut.core.errors import RebutError, UsageError
 from rebut.core.frozen import frozen
 from rebut.record import sessions
 from rebut.trial import arms as arm_names, pair_folders
 from rebut.trial.arms import CHECKS, CROSS, DEBATES, LINT, ONE, VOTE, Models
-from rebut.trial.pairs import CLEAN, DEFECT, SIDES, DefectPair
+from rebut.trial.pairs import DEFECT, SIDES, DefectPair
 from rebut.trial.reviews import TrialReview, recorded_review, voted
 from rebut.trial.scores import ArmScore, Comparison, JudgeScore, PairScore, arm_score, compare, judged, score
 
@@ -64,9 +64,6 @@ class TrialReport:
     @property
     def is_complete(self) -> bool:
         return not (self.stopped or self.floor or self.missing)
-
-    def arm(self, name: str) -> ArmScore | None:
-        return next((one for one in self.arms if one.arm == name), None)
 
 
 class TrialRun:
@@ -131,7 +128,7 @@ class TrialRun:
                 self.floor = self._below_floor()
         if not self.stopped and not self.floor:
             lines = [line for arm in self.singles for line in self.lines(arm, self.pairs)]
-            await self._phase(f"{', '.join(self.singles)}", lines, run_batch)
+            await self._phase(", ".join(self.singles), lines, run_batch)
         if VOTE in self.arms and not self.stopped and not self.floor:
             while more := self._samples_missing():
                 await self._phase("vote", more, run_batch)
@@ -246,20 +243,17 @@ class TrialRun:
         scores = list[PairScore]()
         for pair in pairs:
             if arm == VOTE:
-                sides = [self._voted(pair, side, votes.get((pair.id, side), 0)) for side in (DEFECT, CLEAN)]
+                sides = [self._voted(pair, side, votes.get((pair.id, side), 0)) for side in SIDES]
             else:
-                sides = [self._side(arm, pair, side) for side in (DEFECT, CLEAN)]
+                sides = [self._side(arm, pair, side) for side in SIDES]
             defect, clean = sides
             if defect is not None and clean is not None:
                 scores.append(score(pair, defect, clean))
         return arm_score(arm, scores)
 
-    def _rows(self) -> dict[str, ResultRow]:
-        return self.results.rows
-
     def _failures(self) -> Counter[str]:
         mine = {line.hash for arm in self.singles for line in self.lines(arm, self.pairs)}
-        return Counter(row.failure for key, row in self._rows().items() if row.failure and key in mine)
+        return Counter(row.failure for key, row in self.results.rows.items() if row.failure and key in mine)
 
     def report(self) -> TrialReport:
         pairs = self.pairs[:FLOOR] if self.floor else self.pairs
@@ -290,7 +284,7 @@ class TrialRun:
     def _compared(self, arms: Sequence[str]) -> list[tuple[str, str]]:
         """The arms that are compared: each debate with one call and with the vote, and everything with one call."""
         bases = [arm for arm in (ONE, VOTE, LINT) if arm in arms]
-        out = [(arm, base) for base in bases for arm in arms if arm in (*DEBATES,) and arm != base]
+        out = [(arm, base) for base in bases for arm in arms if arm in DEBATES]
         out += [pair for pair in ((VOTE, ONE), (CHECKS, CROSS)) if set(pair) <= set(arms)]
         if not out and len(arms) == 2:
             out = [(arms[1], arms[0])]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 from rebut.core.ballot import Ballot, Unfilled, answered
 from rebut.core.errors import WaitingForPerson
+from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row
 from rebut.core.types import Reply, Request
 
@@ -88,15 +88,13 @@ class Watch:
         self._close(self)
 
 
-@dataclass(slots=True)
+@frozen
 class OpenQuestion:
     """A question that waits for a person."""
 
-    key: str
-    seat: str
     request: Request
+    form: dict[str, Json]
     reply: asyncio.Future[str]
-    form: dict[str, Json] = field(default_factory=dict)
 
 
 class Controls:
@@ -167,9 +165,7 @@ class Controls:
         """Ask a person: the page shows the question as a form, and the debate waits for what is sent."""
         if self._closed:
             raise _no_page(self._closed)
-        seat = request.participant.seat
-        turn = OpenQuestion(request.key, seat, request, asyncio.get_running_loop().create_future())
-        turn.form = _form(request)
+        turn = OpenQuestion(request, _form(request), asyncio.get_running_loop().create_future())
         self._turns[request.key] = turn
         self._tell("turn", turn.form)
         try:

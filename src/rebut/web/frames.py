@@ -424,8 +424,3 @@ def _filled(row: Row) -> Row:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def listed(frames: Sequence[Row], name: str) -> list[Row]:
-    """The rows of one kind in all frames, in order."""
-    return [row for frame in frames for row in cast(list[Row], frame.get(name, []))]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rebut.ci import dismissals
 from rebut.ci.dismissals import Basis, Dismissal, matching
-from rebut.ci.recorded_reviews import Review
+from rebut.ci.recorded_reviews import Review, reviewed_target
+from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.domain.gate_policy import Policy, Wish, combined_wish
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import CHANGED, SILENT, UNTOUCHED, ReviewFinding, ReviewResult
-from rebut.setup.config import Config
+from rebut.record import sessions
+from rebut.record.record import Record
+from rebut.setup.config import Config, load_config
 from rebut.workspace.targets.target import Target
 
 PASSED, FOUND, INCONCLUSIVE, PARTIAL = 0, 1, 3, 5
@@ -69,9 +73,9 @@ class GateRuling:
 def stands(finding: ReviewFinding, *, applied: bool = False) -> bool:
     """Whether a finding counts against the change.
 
-    What a commit since an earlier review fixed no longer counts. What only a later version fixes still does, unless
-    that version was `applied`. Then a finding no longer counts
-    if it was seen to be fixed there. One that was judged valid and not checked again is in doubt.
+    What a commit since an earlier review fixed no longer counts. What only the final version fixes still does, unless
+    that version was `applied`: then a finding that was seen to be fixed there no longer counts, and one that was judged
+    valid and not checked again is in doubt.
     """
     if finding.ruling == "invalid" or finding.struck or finding.status == "withdrawn" or finding.fixed_by:
         return False
@@ -84,6 +88,7 @@ def judge(
     *,
     dismissed: Mapping[str, Dismissal] | None = None,
     doubts: Sequence[str] = (),
+    accepted: Sequence[str] = (),
     complete: bool = True,
     applied: bool = False,
 ) -> GateRuling:
@@ -111,7 +116,7 @@ def judge(
     else:
         code = INCONCLUSIVE if doubts and policy.on_inconclusive == "fail" else PASSED
     hidden = tuple(f.id for f in grave if f.id in gone and stands(f, applied=applied))
-    return GateRuling(code, policy, failing, tuple(doubts), hidden, fixed, outside=outside)
+    return GateRuling(code, policy, failing, tuple(doubts), hidden, fixed, tuple(accepted), outside)
 
 
 def _unproven(finding: ReviewFinding, made: ReviewResult) -> str:
@@ -135,6 +140,11 @@ class GateGrounds:
     """The user or the base commit asks for a gate."""
 
     @property
+    def hiding(self) -> tuple[Dismissal, ...]:
+        """All dismissals: each hides a finding from readers, whether it counts for the gate or not."""
+        return (*self.basis.dismissals, *self.private, *self.pending)
+
+    @property
     def counting(self) -> tuple[Dismissal, ...]:
         """The dismissals that count for the gate."""
         kept = {"all": (*self.basis.dismissals, *self.private), "shared": self.basis.dismissals, "none": ()}
@@ -146,6 +156,7 @@ class GatedReview:
     """A review with its dismissals and the result of the gate."""
 
     review: Review
+    grounds: GateGrounds
     contract: ReviewResult
     """For readers: without all dismissed findings."""
     counted: ReviewResult
@@ -159,7 +170,7 @@ class GatedReview:
         return self.review.outcome.with_review(self.contract)
 
 
-async def grounds(workspace: Path, sessions: Path, target: Target, config: Config, flags: Wish) -> GateGrounds:
+async def grounds(workspace: Path, root: Path, target: Target, config: Config, flags: Wish) -> GateGrounds:
     """Read policy and dismissals before any call, so that an error in them costs nothing."""
     found = await dismissals.read_basis(workspace, target.base)
     mine = flags.over(config.gate)
@@ -167,29 +178,36 @@ async def grounds(workspace: Path, sessions: Path, target: Target, config: Confi
     return GateGrounds(
         policy=policy,
         basis=found,
-        private=dismissals.load_dismissals(dismissals.private_file(sessions, workspace)),
+        private=dismissals.load_dismissals(dismissals.private_file(root, workspace)),
         pending=dismissals.load_dismissals(dismissals.shared_file(workspace)),
         asked_for=bool(policy.fail_on) or mine.on_inconclusive is not None,
     )
+
+
+async def grounds_of(record: Record, flags: Wish | None = None) -> GateGrounds:
+    """The same for the review of a session, whatever the current folder is."""
+    workspace = Path(record.opened.workspace)
+    config = load_config(workspace=repository(workspace), env=os.environ)
+    return await grounds(workspace, sessions.home(), reviewed_target(record), config, flags or Wish())
 
 
 def stand(review: Review, held: GateGrounds, *, applied: bool = False) -> GatedReview:
     """Judge a review by policy and dismissals. `applied`: its final version was applied."""
     made, target = review.contract, review.target
     counting = matching(made, target, held.counting)
-    seen = matching(made, target, (*held.basis.dismissals, *held.private, *held.pending))
+    seen = matching(made, target, held.hiding)
     ruling = judge(
         made,
         held.policy,
         dismissed=counting,
         doubts=review.doubts(held.policy.unread_ok),
+        accepted=review.unread(held.policy.unread_ok).accepted,
         complete=review.outcome.complete,
         applied=applied,
     )
-    ruling = replace(ruling, accepted=review.unread(held.policy.unread_ok).accepted)
     pending = tuple(f.id for f in ruling.failing if f.id in seen)
     shown, counted = (made.dismissing({id: one.reason for id, one in found.items()}) for found in (seen, counting))
-    return GatedReview(review, shown, counted, ruling, pending)
+    return GatedReview(review, held, shown, counted, ruling, pending)
 
 
 def with_threshold(held: GateGrounds, usual: str) -> GateGrounds:

@@ -163,9 +163,7 @@ class Gating:
 
     async def _building_on_earlier(self, setup: Setup, plan: Plan) -> Plan:
         """The plan, with the earlier review of the same branch that it builds on, if there is one."""
-        held = self.held
-        hiding = (*held.basis.dismissals, *held.private, *held.pending)
-        earlier = await incremental_review.earlier_review(plan, setup.environment, hiding)
+        earlier = await incremental_review.earlier_review(plan, setup.environment, self.held.hiding)
         if earlier is None:
             return plan
         short, commit = sessions.short(setup.environment.root, earlier.session), earlier.commit[:12]
@@ -231,7 +229,7 @@ class Gating:
         if not self.held.asked_for:
             return Judged(found.outcome, outcome.exit_code, (), extra, failed, ending)
         extra["gate"] = found.ruling.to_json()
-        shown = tuple(rows(found, self.held, width()))
+        shown = tuple(rows(found, width()))
         return Judged(found.outcome, found.ruling.code, shown, extra, failed, ending)
 
     def _as_text(self, found: GatedReview) -> str:

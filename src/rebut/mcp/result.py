@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +10,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rebut.ci.gate import grounds, stand
+from rebut.ci.gate import grounds_of, stand
 from rebut.ci.recorded_reviews import Review, reviewed_target
 from rebut.core.errors import RebutError
-from rebut.core.files import repository
 from rebut.core.json_value import Json
 from rebut.core.text import counted, cut
-from rebut.domain.gate_policy import Wish
 from rebut.domain.ledger import Ledger, Point
 from rebut.domain.outcome import Outcome
 from rebut.domain.review_result import ReviewFinding
@@ -28,7 +25,6 @@ from rebut.record.events import Answered, Asked, Failed
 from rebut.record.record import Record, seconds
 from rebut.record.turn import WaitingTurn
 from rebut.reports import review
-from rebut.setup import config
 from rebut.setup.checked_text import CheckedText
 
 LARGEST = 8000
@@ -164,7 +160,7 @@ async def _ended(record: Record, outcome: Outcome) -> SessionResult:
     if outcome.review is not None:
         target, answer = reviewed_target(record), ""
         try:
-            outcome = await _without_dismissed(record)
+            outcome = stand(Review.of(record), await grounds_of(record)).outcome
         except RebutError as error:
             notes.append(f"dismissals could not be read: {error.message}")
         made = outcome.review
@@ -185,13 +181,6 @@ async def _ended(record: Record, outcome: Outcome) -> SessionResult:
         notes=[cut(note, ITEM) for note in (*notes, *outcome.notes)],
         next=f"Nothing more to call. The whole session is the resource {URI}{id}, or `rebut show {id}`.",
     )
-
-
-async def _without_dismissed(record: Record) -> Outcome:
-    """The outcome of a review, with what the user dismissed by today's lists."""
-    workspace, made = Path(record.opened.workspace), Review.of(record)
-    settings = config.load_config(workspace=repository(workspace), env=os.environ)
-    return stand(made, await grounds(workspace, sessions.home(), made.target, settings, Wish())).outcome
 
 
 def _running(record: Record) -> SessionResult:

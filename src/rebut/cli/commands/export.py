@@ -165,25 +165,28 @@ def _page(folder: Path, with_prompts: bool) -> str:
 
 
 def _findings(record: Record, form: str) -> str:
-    from rebut.ci.gate import stand
+    import asyncio
+
+    from rebut.ci.gate import grounds_of, stand
     from rebut.ci.output_formats import commands, log
     from rebut.ci.recorded_reviews import Review
-    from rebut.cli.commands.gate import grounds_of
-    from rebut.domain.gate_policy import Wish
 
-    found = stand(Review.of(record), grounds_of(record, Wish()))
+    found = stand(Review.of(record), asyncio.run(grounds_of(record)))
     return commands(found) if form == "github" else json.dumps(log(found), ensure_ascii=False, indent=2) + "\n"
 
 
 def _comment(what: str, *, repository: str, commit: str, site: str, previous: Path | None) -> str:
     """The comment from a session or a SARIF file, linking to a commit in a repository; empty if all is silent."""
     from rebut.ci.comment import body, read_report
+    from rebut.ci.output_formats import log
+    from rebut.cli.commands.gate import gated
+    from rebut.record import sessions
 
     if not site.startswith(("https://", "http://")) or any(c in site for c in " \n\t()<>[]\"'"):
         raise click.UsageError(f"--site {site!r} is not an address")
     file = Path(what)
     is_file = file.suffix in (".sarif", ".json") or file.is_file()
-    text = _read(file) if is_file else json.dumps(_sarif_of(what))
+    text = _read(file) if is_file else json.dumps(log(gated(sessions.load(folder_of(what)))))
     old = _read(previous) if previous else ""
     return body(read_report(text, what), site=site, repository=repository, commit=commit, previous=old)
 
@@ -195,20 +198,6 @@ def _read(file: Path) -> str:
         return file.read_text("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
-
-
-def _sarif_of(id: str) -> object:
-    from rebut.ci.gate import stand, with_threshold
-    from rebut.ci.output_formats import log
-    from rebut.ci.recorded_reviews import Review
-    from rebut.cli.commands.gate import USUAL, grounds_of, is_final_version_there
-    from rebut.domain.gate_policy import Wish
-    from rebut.record import sessions
-
-    record = sessions.load(folder_of(id))
-    review = Review.of(record)
-    held = with_threshold(grounds_of(record, Wish()), USUAL)
-    return log(stand(review, held, applied=is_final_version_there(record, review.outcome)))
 
 
 @click.command("verify")

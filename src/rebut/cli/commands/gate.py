@@ -16,7 +16,7 @@ from rebut.core.files import repository
 
 if TYPE_CHECKING:
     from rebut.ci.dismissals import Dismissal
-    from rebut.ci.gate import GatedReview, GateGrounds
+    from rebut.ci.gate import GatedReview
     from rebut.ci.recorded_reviews import Review
     from rebut.domain.gate_policy import Wish
     from rebut.domain.outcome import Outcome
@@ -36,24 +36,30 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
     The threshold is yours or the base commit's, else P1. Exit code 1 if a finding at or above it is open, 3 if the
     review is inconclusive. A finding is open unless the judge rejected it or the critic withdrew it.
     """
-    from rebut.ci.gate import stand, with_threshold
-    from rebut.ci.recorded_reviews import Review
     from rebut.cli.output import say, say_json, width
     from rebut.domain.gate_policy import Wish
     from rebut.record import sessions
 
     record = sessions.load(folder_of(id))
-    review = Review.of(record)
-    held = with_threshold(grounds_of(record, Wish(fail_on, on_inconclusive)), USUAL)
-    standing = stand(review, held, applied=is_final_version_there(record, review.outcome))
+    standing = gated(record, Wish(fail_on, on_inconclusive))
     if as_json:
-        say_json({"session": review.session, "gate": standing.ruling.to_json(), "exit": standing.ruling.code})
+        say_json({"session": record.opened.id, "gate": standing.ruling.to_json(), "exit": standing.ruling.code})
     else:
-        say("\n".join(rows(standing, held, width())), emphasis=True)
+        say("\n".join(rows(standing, width())), emphasis=True)
     return standing.ruling.code
 
 
-def is_final_version_there(record: Record, outcome: Outcome) -> bool:
+def gated(record: Record, flags: Wish | None = None) -> GatedReview:
+    """The review of a session, judged by its policy, with the threshold P1 if that has none."""
+    from rebut.ci.gate import grounds_of, stand, with_threshold
+    from rebut.ci.recorded_reviews import Review
+
+    review = Review.of(record)
+    held = with_threshold(asyncio.run(grounds_of(record, flags)), USUAL)
+    return stand(review, held, applied=_is_final_version_there(record, review.outcome))
+
+
+def _is_final_version_there(record: Record, outcome: Outcome) -> bool:
     """Whether the final version of a review is in its working tree now."""
     from rebut.ci.apply import final_patch, is_applied
     from rebut.setup import config
@@ -65,18 +71,7 @@ def is_final_version_there(record: Record, outcome: Outcome) -> bool:
     return asyncio.run(is_applied(patch, record, tuple(settings.known_secrets(os.environ))))
 
 
-def grounds_of(record: Record, flags: Wish) -> GateGrounds:
-    """The policy and dismissals for the review of a session, whatever the current folder is."""
-    from rebut.ci.gate import grounds
-    from rebut.ci.recorded_reviews import Review
-    from rebut.setup import config
-
-    workspace = Path(record.opened.workspace)
-    settings = config.load_config(workspace=repository(workspace), env=os.environ)
-    return asyncio.run(grounds(workspace, root(), Review.of(record).target, settings, flags))
-
-
-def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
+def rows(standing: GatedReview, width: int) -> list[str]:
     """The result of the gate, as rows for a terminal."""
     from rebut.reports.terminal import hanging, labelled
 
@@ -100,7 +95,8 @@ def rows(standing: GatedReview, held: GateGrounds, width: int) -> list[str]:
         out += labelled("dismissed", f"{id}: {reasons[id]}", width)
     only = ", if a check shows it" if policy.counts == "shown" else ""
     threshold = f"fails on {_above(policy.fail_on)}{only}" if policy.fail_on else "no threshold"
-    source = f"; made stricter by {held.basis.source}" if held.basis.wish.is_stricter else ""
+    basis = standing.grounds.basis
+    source = f"; made stricter by {basis.source}" if basis.wish.is_stricter else ""
     rule = f"{threshold}; an inconclusive review {'fails' if policy.on_inconclusive == 'fail' else 'passes'}{source}"
     out += labelled("policy", rule, width)
     for notice in policy.notices:

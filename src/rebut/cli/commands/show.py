@@ -110,14 +110,14 @@ def _dismissed(record: Record, outcome: Outcome) -> Outcome:
     """A review's outcome without the findings dismissed since; unchanged if the repository is gone."""
     if outcome.review is None:
         return outcome
-    from rebut.ci.gate import stand
+    import asyncio
+
+    from rebut.ci.gate import grounds_of, stand
     from rebut.ci.recorded_reviews import Review
-    from rebut.cli.commands.gate import grounds_of
     from rebut.core.errors import UsageError
-    from rebut.domain.gate_policy import Wish
 
     try:
-        return stand(Review.of(record), grounds_of(record, Wish())).outcome
+        return stand(Review.of(record), asyncio.run(grounds_of(record))).outcome
     except UsageError:
         return outcome
 

@@ -163,3 +163,13 @@ def test_a_tool_that_is_refused_names_the_command(tmp_path: Path, status: int, m
     why, helps = error_of(*words, env=env, cwd=tmp_path)
     assert why.startswith("claude (proposer) did not answer: ") and message in why
     assert fixes in helps
+
+
+def test_a_server_with_a_key_that_does_not_answer_is_named(workspace: Path, own_home: Path) -> None:
+    nowhere = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "sk-test"}
+    (own_home / ".config/rebut").mkdir(parents=True)
+    (own_home / ".config/rebut/config.toml").write_text('[egress]\nallow = ["openai"]\n')
+    for words in (("ask", "Redis or Postgres?"), ("duel", "Redis or Postgres?")):
+        done = piped(*words, env=nowhere, cwd=workspace)
+        assert done.returncode == 2 and "openai: nothing answers at 127.0.0.1:9. Start it." in done.stderr
+        assert "Set OPENAI_API_KEY" not in done.stderr

@@ -72,6 +72,8 @@ class FoundModel:
     """A tool that uses the model that it is set to: its family is unknown before its first answer."""
     family: str = ""
     """Known once it has been chosen for a seat."""
+    has_key: bool = False
+    """A server that does not answer, although the user has set a key for it."""
 
     @property
     def usable(self) -> bool:
@@ -234,7 +236,8 @@ async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
         return FoundModel(provider.name, "server", True, place, (), odd, advice)
     listed = await _listed(provider, key)
     if listed is None:
-        return FoundModel(provider.name, "server", problem=f"nothing answers at {place}", advice="Start it.")
+        silent = f"nothing answers at {place}"
+        return FoundModel(provider.name, "server", problem=silent, advice="Start it.", has_key=bool(key))
     if isinstance(listed, int):
         # Another program may use the port. So the server is not here, but the user can see what answered.
         said = f"{place} answered {listed} when asked for its models"

@@ -220,7 +220,7 @@ class SeatAssignment:
             f"{self._protocol.name} needs {article if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
             + (f", got {found}" if found else ""),
             how_to,
-            "" if found else self._unlisted() or GET_ONE,
+            "" if found else self._unlisted() or self._set_up_in_vain() or GET_ONE,
             role,
         )
 
@@ -338,6 +338,11 @@ class SeatAssignment:
         """What to do if there are models that rebut may not choose by itself, since there is no terminal to ask at."""
         names = [] if self._attended else list(dict.fromkeys(one.name for one in self._here()))
         return f"{UNATTENDED} {_to_list(names)}" if names else ""
+
+    def _set_up_in_vain(self) -> str:
+        """What the user has a key for and cannot be used, and why."""
+        found = [one for one in self._look() if not one.usable and one.problem and (one.here or one.has_key)]
+        return " ".join(f"{one.name}: {one.problem}. {one.advice}" for one in found if one.kind in ("key", "server"))
 
     def _choose_programs(
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]

@@ -59,3 +59,14 @@ def test_what_is_refused_keeps_no_descriptor_open(tmp_path: Path) -> None:  # C1
             files.read(path)
     assert os.dup(0) == next_one
     os.close(next_one)
+
+
+def test_a_private_folder_that_was_deleted_is_made_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        files.private_folder(tmp_path / "a/b")
+        assert (tmp_path / "a/b").stat().st_mode & 0o777 == 0o700
+        (tmp_path / "a/b").rmdir()
+
+
+def test_a_table_of_the_package_is_read_once_in_a_process() -> None:
+    assert files.shipped("runners.toml") is files.shipped("runners.toml")

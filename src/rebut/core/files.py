@@ -80,12 +80,12 @@ def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -
             fresh.unlink(missing_ok=True)
 
 
-@cache
 def private_folder(folder: Path) -> None:
     """Create a folder, and those above it, for this user alone."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
+@cache
 def shipped(file: str) -> Mapping[str, Any]:
     """One of the TOML tables in the package, read once in a process. It is shared: change a copy.
 

@@ -33,7 +33,10 @@ Every message says what happened and to whom; `hint` says what to do next.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rebut.core.types import Usage
 
 
 class RebutError(Exception):
@@ -94,11 +97,17 @@ class NothingRead(RebutError):
 
 
 class ParticipantFailed(RebutError):
-    """A participant gave no usable answer. `kind` is one of `types.FAILURES`."""
+    """A participant gave no usable answer. `kind` is one of `types.FAILURES`.
 
-    def __init__(self, kind: str, message: str, hint: str = "") -> None:
+    A call that failed may have been billed: what it used and what that cost are kept, as far as they are known.
+    """
+
+    def __init__(
+        self, kind: str, message: str, hint: str = "", *, usage: Usage | None = None, usd: float | None = None
+    ) -> None:
         super().__init__(message, hint)
         self.kind = kind
+        self.usage, self.usd = usage, usd
 
 
 class TooFewReplies(RebutError):

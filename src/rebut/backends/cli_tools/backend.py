@@ -34,17 +34,6 @@ _STATUS: dict[int, FailureKind] = {401: "auth", 403: "auth", 402: "rate limit", 
 _STATUS |= {408: "timeout", 504: "timeout"}
 
 
-class ToolFailed(ParticipantFailed):
-    """A tool gave no answer. What it used nevertheless is kept, so that its cost is not lost."""
-
-    def __init__(
-        self, kind: str, message: str, hint: str = "", usage: Usage | None = None, usd: float | None = None
-    ) -> None:
-        super().__init__(kind, message, hint)
-        self.usage = usage
-        self.usd = usd
-
-
 class Command:
     """One tool with a model and an effort.
 
@@ -238,11 +227,10 @@ class Command:
         if ended.cut == "time":
             last = printable(last_line(ended.err), _QUOTED)
             message = f"{tool.name}: no answer within {limit:g} s" + (f"; its last output: {last}" if last else "")
-            raise ToolFailed("timeout", message, self._hint("timeout"), usage, usd)
+            raise ParticipantFailed("timeout", message, self._hint("timeout"), usage=usage, usd=usd)
         if ended.cut:
-            raise ToolFailed(
-                "bad reply", f"{tool.name} wrote more than {process.LARGEST_OUTPUT:,} bytes", "", usage, usd
-            )
+            message = f"{tool.name} wrote more than {process.LARGEST_OUTPUT:,} bytes"
+            raise ParticipantFailed("bad reply", message, usage=usage, usd=usd)
         text, error = found.text(shape.text).strip(), found.text(shape.error).strip()
         status = found.count(shape.status)
         failed = ended.code != 0 or error or not text
@@ -254,7 +242,7 @@ class Command:
         notes, self._notes = self._notes, ()
         return Reply(text, model, self._family(model), usage, usd, bool(found.text(shape.truncated)), notes)
 
-    def _failure(self, ended: ProcessResult, error: str, status: int | None) -> ToolFailed:
+    def _failure(self, ended: ProcessResult, error: str, status: int | None) -> ParticipantFailed:
         tool, code = self._tool, ended.code or 0
         # The tool's own error message comes first; warnings on stderr may be about other things.
         everything = "\n".join((error, ended.err[-8000:], "" if error else ended.out[-8000:]))
@@ -266,19 +254,19 @@ class Command:
         message = f"{tool.name}: {'no answer' if not code else how}" + (f": {printable(last, _QUOTED)}" if last else "")
         if status in _STATUS and not (marker and marker.exits):
             hint = NO_MODEL.format(tool.name) if status == 404 else self._hint(_STATUS[status])
-            return ToolFailed(_STATUS[status], f"{message} ({status})", hint)
+            return ParticipantFailed(_STATUS[status], f"{message} ({status})", hint)
         if marker:
-            return ToolFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
+            return ParticipantFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
         if not code and not error:
-            return ToolFailed("bad reply", f"{tool.name}: an empty reply", "Resume to ask again.")
-        return ToolFailed("crashed", message, self._hint("crashed"))
+            return ParticipantFailed("bad reply", f"{tool.name}: an empty reply", "Resume to ask again.")
+        return ParticipantFailed("crashed", message, self._hint("crashed"))
 
-    def _notice(self, text: str) -> ToolFailed | None:
+    def _notice(self, text: str) -> ParticipantFailed | None:
         """A notice instead of an answer, such as a request to log in: short, and with a known beginning."""
         for marker in self._tool.markers:
             if marker.notice and len(text) <= _NOTICE and re.match(marker.match, text, re.IGNORECASE):
                 message = f"{self._tool.name}: a notice instead of an answer: {printable(text, _QUOTED)}"
-                return ToolFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
+                return ParticipantFailed(marker.kind, message, marker.hint or self._hint(marker.kind))
         return None
 
     def _hint(self, kind: FailureKind) -> str:

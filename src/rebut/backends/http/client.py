@@ -35,7 +35,7 @@ class HttpFailed(ParticipantFailed):
 
     `retryable`, `retry_after` (seconds) and `lost` (the request was sent, and its result is unknown) are for
     `Retrying`; `status` and `detail` (the server's message, without the key) for a wire that can leave out the part
-    that was refused. A failure that was billed carries `usage` and `usd`, so that its cost is not lost.
+    that was refused.
     """
 
     def __init__(
@@ -52,14 +52,9 @@ class HttpFailed(ParticipantFailed):
         usage: Usage | None = None,
         usd: float | None = None,
     ) -> None:
-        super().__init__(kind, message, hint)
-        self.status = status
-        self.detail = detail
-        self.retryable = retryable
-        self.retry_after = retry_after
-        self.lost = lost
-        self.usage = usage
-        self.usd = usd
+        super().__init__(kind, message, hint, usage=usage, usd=usd)
+        self.status, self.detail = status, detail
+        self.retryable, self.retry_after, self.lost = retryable, retry_after, lost
 
 
 @frozen

@@ -36,8 +36,8 @@ def copy(tmp_path: Path) -> Path:
     return folder
 
 
-def ran(copy: Path, argv: list[str], bounds: Bounds | None = None, *, writable: bool = False) -> Ran:
-    return asyncio.run(box().run(argv, copy, bounds=bounds or Bounds(seconds=20), writable=writable))
+def ran(copy: Path, argv: list[str], bounds: Bounds | None = None) -> Ran:
+    return asyncio.run(box().run(argv, copy, bounds=bounds or Bounds(seconds=20)))
 
 
 def by_python(copy: Path, code: str, bounds: Bounds | None = None) -> Ran:
@@ -111,11 +111,6 @@ def test_a_command_can_write_in_memory_only_and_that_is_gone_afterwards(copy: Pa
     assert (got.code, got.out) == (0, "x\nx\n")
     assert not (copy / "new.txt").exists()
     assert ran(copy, ["sh", "-c", "ls /w/new.txt /tmp/new.txt"]).code != 0
-
-
-def test_a_writable_copy_keeps_what_is_written(copy: Path) -> None:
-    got = ran(copy, ["sh", "-c", "echo y > shop/new.py"], writable=True)
-    assert got.code == 0 and (copy / "shop" / "new.py").read_text() == "y\n"
 
 
 # the network

@@ -60,13 +60,13 @@ def strongest(found: Iterable[CodeCheck | None]) -> CodeCheck | None:
     return min((one for one in found if one), key=lambda one: order.get(one.mark, len(MARKS)), default=None)
 
 
-def check_rows(check: CodeCheck, indent: str = "   ") -> list[str]:
+def check_rows(check: CodeCheck) -> list[str]:
     """A check for a prompt or a page: what it is to show, its mark, its code and what it printed."""
-    out = [f"{indent}check ({check.runner}; its author says that it {check.claim}) [{check.verdict}]"]
-    out += [f"{indent}| {line}" for line in check.code.strip("\n").split("\n")]
+    out = [f"   check ({check.runner}; its author says that it {check.claim}) [{check.verdict}]"]
+    out += [f"   | {line}" for line in check.code.strip("\n").split("\n")]
     if check.output:
-        out.append(f"{indent}what it did:")
-        out += [f"{indent}| {line}" for line in check.output.strip("\n").split("\n")]
+        out.append("   what it did:")
+        out += [f"   | {line}" for line in check.output.strip("\n").split("\n")]
     return out
 
 

@@ -28,8 +28,6 @@ class Copied:
 
     folder: Path
     files: int
-    configuration: tuple[str, ...] = ()
-    """Files that were left out because they configure tools or packages."""
     beyond: int = 0
     """How many files were left out because the copy would be too large."""
 
@@ -48,9 +46,7 @@ async def lay(
     `like`, an earlier copy, is linked to it, which is safe as long as nothing writes into either.
     """
     globs = configuration_globs() if without is None else without
-    names = await side.names()
-    wanted = [name for name in names if HIDDEN not in name and not is_configuration(name, globs)]
-    left_out = tuple(name for name in names if is_configuration(name, globs))
+    wanted = [name for name in await side.names() if HIDDEN not in name and not is_configuration(name, globs)]
     written = total = 0
     for name in wanted:
         if written >= MOST_FILES or total >= MOST_BYTES:
@@ -66,7 +62,7 @@ async def lay(
         await event_loop.in_thread(_write, folder / name, body, mode, like / name if like else None)
         written, total = written + 1, total + len(body)
     is_full = written >= MOST_FILES or total >= MOST_BYTES
-    return Copied(folder, written, left_out, len(wanted) - written if is_full else 0)
+    return Copied(folder, written, len(wanted) - written if is_full else 0)
 
 
 def is_configuration(name: str, globs: Iterable[str]) -> bool:

@@ -111,17 +111,16 @@ class Sandbox:
         inside: Inside | None = None,
         *,
         bounds: Bounds | None = None,
-        writable: bool = False,
         feed: bytes = b"",
     ) -> Ran:
         """Run a command with `folder` as `/w`, its working folder.
 
         The files of `folder` are read-only, and new files in its top folder are in memory, so that many commands can
-        share one copy. With `writable` the command may change the copy itself.
+        share one copy.
         """
         inside, bounds = inside or Inside(), bounds or Bounds()
         began = time.monotonic()
-        flags, kernel = self.flags(folder, inside, writable=writable, written=bounds.written), bounds.kernel
+        flags, kernel = self.flags(folder, inside, bounds.written), bounds.kernel
         watched: list[asyncio.Task[None]] = []
         crowded = asyncio.Event()
 
@@ -157,20 +156,17 @@ class Sandbox:
         failed = got.err.strip() if got.code == 1 and got.err.startswith("bwrap: ") else ""
         return Ran(got.code, got.out, got.err, got.cut, failed, seconds)
 
-    def flags(self, folder: Path, inside: Inside, *, writable: bool, written: int) -> list[str]:
+    def flags(self, folder: Path, inside: Inside, written: int) -> list[str]:
         """The flags of bubblewrap: what is mounted, and what is hidden."""
         size = ("--size", str(written), "--tmpfs")
         flags = ["--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"]
         flags += ["--cap-drop", "ALL", "--die-with-parent", "--new-session", "--hostname", "sandbox", "--clearenv"]
         flags += [*_system(), "--proc", "/proc", "--dev", "/dev", *size, "/dev/shm", *size, "/tmp"]
-        if writable:
-            flags += ["--bind", str(folder), WORK]
-        else:
-            flags += [*size, WORK]
-            for entry in sorted(folder.iterdir()):
-                # The target of a link must not be mounted: the sandbox gets the link itself.
-                link = ("--symlink", str(entry.readlink())) if entry.is_symlink() else ("--ro-bind", str(entry))
-                flags += [*link, f"{WORK}/{entry.name}"]
+        flags += [*size, WORK]
+        for entry in sorted(folder.iterdir()):
+            # The target of a link must not be mounted: the sandbox gets the link itself.
+            link = ("--symlink", str(entry.readlink())) if entry.is_symlink() else ("--ro-bind", str(entry))
+            flags += [*link, f"{WORK}/{entry.name}"]
         for mount in inside.mounts:
             flags += ["--ro-bind", str(mount.source), mount.place]
         for place, target in inside.links.items():

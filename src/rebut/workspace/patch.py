@@ -68,8 +68,7 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
         way = ("--reverse",) if reverse else ()
         for more in (way, (*way, "--recount")):
             try:
-                await git.run("apply", "--check", *more, str(file))
-                await git.run("apply", *more, str(file))
+                await git.run("apply", *more, str(file))  # all of it or nothing
             except GitFailed as error:
                 complaint = complaint or _complaint(error.said or error.message, str(made))
                 continue

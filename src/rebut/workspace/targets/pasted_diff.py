@@ -169,8 +169,7 @@ async def _applied(git: Git, file: Path, way: _Way, reverse: bool) -> bool:
     flags = (f"-p{way.strip}", *(("-R",) if reverse else ()))
     flags += (f"--directory={way.below}",) if way.below != "." else ()
     try:
-        await git.run("apply", "--check", *flags, str(file))
-        await git.run("apply", *flags, str(file))
+        await git.run("apply", *flags, str(file))  # all of it or nothing
     except GitFailed:
         return False
     return True

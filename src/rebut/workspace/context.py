@@ -61,14 +61,31 @@ class Gathered:
         )
 
 
+class FittingFiles:
+    """Files that are taken in whole, each line with its number, as long as they fit a budget."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        self.files: list[Piece] = []
+        self._budget = self._left = budget_bytes
+
+    def add(self, file: Text) -> str:
+        """Take a file in. If it does not fit, why."""
+        text = "\n".join(numbered(file, 1, len(file.lines)))
+        size = len(text.encode("utf-8", "replace"))
+        if size > self._left:
+            return f"{size:,} bytes, more than the {self._left:,} left of {self._budget:,}"
+        self.files.append(Piece(file.path, size, text))
+        self._left -= size
+        return ""
+
+
 async def gather(
     view: Workspace, paths: Sequence[str], *, budget_bytes: int = BUDGET, never: Sequence[str] = ()
 ) -> Gathered:
     """Files, and all files of folders, whole and numbered, as long as they fit; the rest is named with the reason."""
-    files: list[Piece] = []
+    fitting = FittingFiles(budget_bytes)
     left_out: dict[str, str] = {}
     seen: set[str] = set()
-    left = budget_bytes
     async for path, read in _files(view, paths):
         if path in seen:
             continue
@@ -76,17 +93,12 @@ async def gather(
         if is_never_sent(path, never):
             left_out[path] = why_never(path)
         elif isinstance(read, Text):
-            text = "\n".join(numbered(read, 1, len(read.lines)))
-            size = len(text.encode("utf-8", "replace"))
-            if size <= left:
-                files.append(Piece(read.path, size, text))
-                left -= size
-            else:
-                left_out[path] = f"{size:,} bytes, more than the {left:,} left of {budget_bytes:,}"
+            if why := fitting.add(read):
+                left_out[path] = why
         elif not isinstance(read, IsFolder):
             left_out[path] = read.why
     # A name, too, may contain a secret.
-    named = tuple(replace(piece, path=view.redact(piece.path)) for piece in files)
+    named = tuple(replace(piece, path=view.redact(piece.path)) for piece in fitting.files)
     return Gathered(named, tuple((view.redact(path), why) for path, why in left_out.items()))
 
 

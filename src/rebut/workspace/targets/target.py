@@ -11,7 +11,7 @@ from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted, cut
 from rebut.core.types import Changed
 from rebut.record.record import Record
-from rebut.workspace.context import BUDGET, Gathered, Piece, numbered
+from rebut.workspace.context import BUDGET, FittingFiles, Gathered
 from rebut.workspace.diff import line_counts
 from rebut.workspace.tree import Text
 
@@ -104,25 +104,16 @@ class Target:
 
 def whole_files(target: Target, budget_bytes: int = BUDGET) -> Gathered:
     """The new side of every changed file that fits; the others are named with the reason, deleted ones included."""
-    files: list[Piece] = []
+    fitting = FittingFiles(budget_bytes)
     left_out: list[tuple[str, str]] = []
-    left = budget_bytes
     for change in target.changes:
-        if change.after is None:
-            left_out.append((change.path, "deleted"))
-            continue
-        read = Text.of(change.path, change.after)
-        text = "\n".join(numbered(read, 1, len(read.lines)))
-        size = len(text.encode("utf-8", "replace"))
-        if size <= left:
-            files.append(Piece(change.path, size, text))
-            left -= size
-        else:
-            left_out.append((change.path, f"{size:,} bytes, more than the {left:,} left of {budget_bytes:,}"))
+        why = "deleted" if change.after is None else fitting.add(Text.of(change.path, change.after))
+        if why:
+            left_out.append((change.path, why))
     for line in target.left_out:
         path, _, why = line.rpartition(": ")
         left_out.append((path, why))
-    return Gathered(tuple(files), tuple(left_out))
+    return Gathered(tuple(fitting.files), tuple(left_out))
 
 
 # What a debate is about, in one line.

@@ -81,3 +81,15 @@ def test_an_error_reaches_the_caller(waits: bool) -> None:
 
     with pytest.raises(KeyError):
         event_loop.run(fails())
+
+
+def test_each_loop_has_a_value_of_its_own_and_that_of_a_closed_one_is_dropped() -> None:
+    values = event_loop.PerLoop[list[int]](list)
+
+    async def twice() -> tuple[list[int], list[int]]:
+        return values.get(), values.get()
+
+    first, again = asyncio.run(twice())
+    other, _ = asyncio.run(twice())
+    assert first is again and first is not other
+    assert len(values._values) == 1

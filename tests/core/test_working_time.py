@@ -63,10 +63,10 @@ def test_only_a_process_that_does_nothing_was_stopped(
 
 def test_nothing_beats_when_nothing_is_timed() -> None:
     async def work() -> list[bool]:
-        loop, seen = asyncio.get_running_loop(), list[bool]()
+        seen = list[bool]()
         async with timeout(5):
-            seen.append(working_time._pulses[loop]._next is not None)
-        seen.append(working_time._pulses[loop]._next is not None)
+            seen.append(working_time._pulse()._next is not None)
+        seen.append(working_time._pulse()._next is not None)
         return seen
 
     assert asyncio.run(work()) == [True, False]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from rebut.backends.http.client import HttpFailed
 from rebut.core.caps import Caps, admission, on_send
 from rebut.core.errors import ParticipantFailed, Paused, RecordError
+from rebut.core.event_loop import PerLoop
 from rebut.core.text import tokens
 from rebut.core.types import Backend, Reply, Request
 from rebut.core.working_time import clock, timeout
@@ -166,7 +167,7 @@ class Slots:
     waiting: int = 0
 
 
-_slots: dict[asyncio.AbstractEventLoop, dict[str, Slots]] = {}
+_slots = PerLoop[dict[str, Slots]](dict)
 
 
 class Limited:
@@ -220,14 +221,7 @@ class Limited:
         return replace(request, timeout=min(request.timeout, left), patience=left)
 
     def _provider_slots(self) -> Slots:
-        loop = asyncio.get_running_loop()
-        known = _slots.get(loop)
-        if known is None:
-            # A semaphore refers to its loop, so a weak key would never expire: remove closed loops by hand.
-            for old in [other for other in _slots if other.is_closed()]:
-                del _slots[old]
-            known = _slots[loop] = {}
-        slots = known.get(self._provider)
-        if slots is None:
-            slots = known[self._provider] = Slots(asyncio.Semaphore(self._at_once), self._at_once)
-        return slots
+        known = _slots.get()
+        if self._provider not in known:
+            known[self._provider] = Slots(asyncio.Semaphore(self._at_once), self._at_once)
+        return known[self._provider]

@@ -11,20 +11,20 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from rebut.core.event_loop import PerLoop
+
 Then = Callable[[OSError | RuntimeError | None], None]
 """Called in the loop when the work is done, with its error if it failed."""
 
 THREADS = 4
 """Enough for a file system to combine their syncs; more threads only delay each other."""
 
-_of_loops: dict[asyncio.AbstractEventLoop, DiskThreads] = {}
-
 
 class DiskThreads:
     """The threads of one event loop. They belong to the loop's own executor, and end with it."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._todo: deque[tuple[Callable[[], None], Then]] = deque()
         self._done: deque[tuple[Then, OSError | RuntimeError | None]] = deque()
         self._notified = False
@@ -71,12 +71,5 @@ class DiskThreads:
         self._start()  # for work that came after the thread had looked for the last time
 
 
-def disk_threads() -> DiskThreads:
-    """The threads of the running loop."""
-    loop = asyncio.get_running_loop()
-    mine = _of_loops.get(loop)
-    if mine is None:
-        for old in [known for known in _of_loops if known.is_closed()]:
-            del _of_loops[old]
-        mine = _of_loops[loop] = DiskThreads(loop)
-    return mine
+disk_threads = PerLoop(DiskThreads).get
+"""The threads of the running loop."""

@@ -9,7 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine, Generator
 from types import coroutine
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -41,6 +44,26 @@ def refuse_to_wait(name: str, instead: str) -> None:
             f"rebut.{name} waits, which is impossible where a loop is running already, as in a notebook",
             f"Write `await rebut.{instead}(…)` there, with the same arguments.",
         )
+
+
+class PerLoop(Generic[T]):
+    """A value of which each event loop has one, made when it is first needed."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._values: dict[asyncio.AbstractEventLoop, T] = {}
+
+    def get(self) -> T:
+        """That of the running loop."""
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        if loop not in self._values:
+            # What waits refers to its loop, so a weak key would never expire: closed loops are removed by hand.
+            for old in [known for known in self._values if known.is_closed()]:
+                del self._values[old]
+            self._values[loop] = self._make()
+        return self._values[loop]
 
 
 @coroutine

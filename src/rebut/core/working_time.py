@@ -12,7 +12,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+
+from rebut.core.event_loop import PerLoop
 
 if TYPE_CHECKING:
     import asyncio
@@ -133,11 +134,4 @@ class _Pulse:
         return late if time.process_time() - self._worked < late / 2 else 0.0
 
 
-_pulses: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pulse] = WeakKeyDictionary()
-
-
-def _pulse() -> _Pulse:
-    import asyncio
-
-    loop = asyncio.get_running_loop()
-    return _pulses.get(loop) or _pulses.setdefault(loop, _Pulse())
+_pulse = PerLoop(_Pulse).get

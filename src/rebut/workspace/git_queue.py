@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from weakref import WeakKeyDictionary
 
+from rebut.core.event_loop import PerLoop
 from rebut.core.frozen import frozen
 from rebut.core.process import ProcessResult
 
@@ -60,9 +60,5 @@ class GitQueue:
             return await run()
 
 
-_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, GitQueue] = WeakKeyDictionary()
-
-
-def git_queue() -> GitQueue:
-    """The queue of the event loop that runs here."""
-    return _queues.setdefault(asyncio.get_running_loop(), GitQueue())
+git_queue = PerLoop(GitQueue).get
+"""The queue of the event loop that runs here."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from rebut.core import files
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, count
 from rebut.core.types import FAILURES, Reply, Request, Usage
 from rebut.core.working_time import timeout
 
@@ -147,9 +147,9 @@ def _answer(value: Json) -> ScriptedAnswer:
     if "usage" in value:
         given = value["usage"]
         counts = given.values() if isinstance(given, dict) else [None]
-        if not isinstance(given, dict) or set(given) - {"input", "output", "cached"} or not all(map(_whole, counts)):
+        if not isinstance(given, dict) or set(given) - {"input", "output", "cached"} or None in map(count, counts):
             raise ValueError("has a usage that is not input, output and cached in whole numbers")
-        usage = {name: int(str(count)) for name, count in given.items()}
+        usage = {name: int(str(number)) for name, number in given.items()}
     return ScriptedAnswer(
         text=text,
         fail=fail,
@@ -161,10 +161,6 @@ def _answer(value: Json) -> ScriptedAnswer:
         usd=_seconds(value, "usd") if value.get("usd") is not None else None,
         truncated=value.get("truncated") is True,
     )
-
-
-def _whole(value: Json) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _seconds(value: dict[str, Json], name: str) -> float:

@@ -15,6 +15,11 @@ def objects(value: object) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def count(value: object) -> int | None:
+    """A whole number from 0 on; None if the value is anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
 PLAIN = frozenset((str, int, float, bool, type(None)))
 
 

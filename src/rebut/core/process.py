@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeVar, cast
 
 from rebut.core.frozen import frozen
-from rebut.core.process_identity import is_zombie, started
+from rebut.core.process_identity import is_zombie, parent_of, started
 from rebut.core.types import ignore
 from rebut.core.working_time import timeout
 
@@ -375,14 +375,7 @@ def end_adopted() -> None:
 
 
 def _children() -> list[int]:
-    return [pid for name in _processes() if _parent(pid := int(name)) == os.getpid()]
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-    except (OSError, IndexError, ValueError):
-        return 0
+    return [pid for name in _processes() if parent_of(pid := int(name)) == os.getpid()]
 
 
 def end_orphan(pid: int, since: str) -> bool:

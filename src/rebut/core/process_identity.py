@@ -12,11 +12,8 @@ def started(pid: int) -> str:
 
     By its number alone, a resume an hour later might end a process of another program.
     """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-        return stat.rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        pass
+    if stat := _stat(pid):
+        return stat[19]
     if Path("/proc/self").exists():
         return ""
     import os
@@ -43,6 +40,18 @@ def runs(pid: str, since: str) -> bool:
 
 
 def is_zombie(pid: int) -> bool:
-    with suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
-    return False
+    return _stat(pid)[:1] == ["Z"]
+
+
+def parent_of(pid: int) -> int:
+    """The parent of a process; 0 if there is no such process, or it cannot be seen."""
+    stat = _stat(pid)
+    return int(stat[1]) if stat else 0
+
+
+def _stat(pid: int) -> list[str]:
+    """What Linux tells about a process, from its state on; nothing if there is no such process, or not on Linux."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []

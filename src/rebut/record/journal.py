@@ -20,11 +20,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rebut.core import files
 from rebut.core.errors import RecordAltered, RecordError, RecordLost, RecordNewer, RecordPoisoned, SessionBusy
 from rebut.core.frozen import frozen
+from rebut.core.json_value import count
 from rebut.core.process_identity import own_start, runs
 from rebut.core.text import encoded
 from rebut.core.working_time import WorkingTime
@@ -85,7 +86,7 @@ def parsed(name: str, data: bytes) -> Read:
                     f"{name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
                     "Update rebut to read this session.",
                 )
-            line, follows = Line(found["seq"], found["at"], from_json(found), _whole(found.get("ran"))), found["prev"]
+            line, follows = _line(found), found["prev"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if end == len(data) - 1 and lines and not isinstance(found, dict):
                 break  # the last line is garbage: a block that was never flushed
@@ -122,8 +123,7 @@ class Tail:
         lines: list[Line] = []
         for number, raw in enumerate(added, 1):
             try:
-                found = json.loads(raw.decode())
-                line = Line(found["seq"], found["at"], from_json(found), _whole(found.get("ran")))
+                line = _line(json.loads(raw.decode()))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 if number == len(added):  # it may be torn: the next process cuts it off
                     break
@@ -162,9 +162,9 @@ class Tail:
             return len(added) == 1
 
 
-def _whole(value: object) -> int | None:
-    """A number of milliseconds; None if it is not one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def _line(found: Any) -> Line:
+    """A line from its JSON. Raises what `from_json` raises, and more, if it is not one."""
+    return Line(found["seq"], found["at"], from_json(found), count(found.get("ran")))
 
 
 def _set_aside(folder: Path, found: Read) -> None:

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from rebut.backends.http.client import HttpFailed
 from rebut.backends.http.schemas import closed, schema_blamed, schema_in_prompt
-from rebut.backends.http.wire import PartialReply, Wire, count, thinking_share
-from rebut.core.json_value import Json
+from rebut.backends.http.wire import PartialReply, Wire, thinking_share
+from rebut.core.json_value import Json, count
 from rebut.core.types import Request, Usage
 
 VERSION = "2023-06-01"

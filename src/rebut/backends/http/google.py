@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from rebut.backends.http.client import HttpFailed
 from rebut.backends.http.schemas import bare_references, schema_blamed, schema_in_prompt
-from rebut.backends.http.wire import PartialReply, Wire, count, thinking_share
-from rebut.core.json_value import Json
+from rebut.backends.http.wire import PartialReply, Wire, thinking_share
+from rebut.core.json_value import Json, count
 from rebut.core.types import Request, Usage
 
 _FINE = ("STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rebut.backends.http.schemas import closed, schema_blamed, schema_in_prompt, schema_label
-from rebut.backends.http.wire import PartialReply, Wire, count
-from rebut.core.json_value import Json
+from rebut.backends.http.wire import PartialReply, Wire
+from rebut.core.json_value import Json, count
 from rebut.core.types import Request, Usage
 
 

@@ -388,8 +388,3 @@ class PartialReply(ABC):
             self.pieces.append(text)
             self.size += len(text)
         return text
-
-
-def count(value: Json) -> int | None:
-    """A number of tokens; None if it is not one."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 
-from rebut.core.errors import ConfigError
 from rebut.core.files import shipped
 from rebut.core.frozen import frozen
+from rebut.core.tables import EXACT, TableName, load_tables
 from rebut.proof.sandbox import Bounds, Ran
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class SideResult:
 class Runner:
     """One way to run a check."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-    name: str
+    __pydantic_config__: ClassVar[ConfigDict] = EXACT
+    name: TableName
     about: str
     """What the code of a check is, for the prompt."""
     languages: tuple[str, ...]
@@ -123,26 +123,10 @@ UNSIGNED = {
 }
 
 
-def load_runners(user_tables: Mapping[str, object] | None = None, file: str = "config.toml") -> dict[str, Runner]:
+def load_runners(user_tables: Mapping[str, object] = MappingProxyType({})) -> dict[str, Runner]:
     """All runners by name: the shipped ones with the user's changes, and the user's own."""
-    tables, mine = shipped("runners.toml")["runners"], user_tables or {}
-    found = {}
-    for name in [*tables, *(n for n in mine if n not in tables)]:
-        own = mine.get(name, {})
-        if not isinstance(own, Mapping) or not re.fullmatch(r"[A-Za-z][\w.-]*", name):
-            raise ConfigError(f"{file}: runners.{name} must be a table with a plain name", SEE)
-        try:
-            found[name] = _adapter().validate_python({**tables.get(name, {}), **own, "name": name})
-        except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            key = ".".join(["runners", name, *map(str, first["loc"])])
-            raise ConfigError(f"{file}: {key}: {first['msg'].lower()}", SEE) from None
-    return found
+    tables = shipped("runners.toml")["runners"]
+    return load_tables("runners", Runner, tables, user_tables, file="config.toml", see=SEE)
 
 
 SEE = "docs/checks.md has every key, and an example."
-
-
-@lru_cache(maxsize=1)
-def _adapter() -> TypeAdapter[Runner]:
-    return TypeAdapter(Runner)

@@ -5,50 +5,31 @@ The shipped tables are in `tools.toml`; `[tools.NAME]` in the user's config adds
 
 from __future__ import annotations
 
-import difflib
 import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from rebut.core import process
-from rebut.core.errors import ConfigError
 from rebut.core.files import on_path, read, shipped as shipped_tables
 from rebut.core.frozen import frozen
 from rebut.core.process import ProcessResult
 from rebut.core.scratch import scratch_folder
+from rebut.core.tables import EXACT, Files, Regex, load_tables
 from rebut.core.types import EFFORTS, FailureKind
 
-EXACT = ConfigDict(extra="forbid")
 _PROBE_SECONDS = 60.0
 _LARGEST_SIGN = 1_000_000
 
 
 def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
-
-
-def _pattern(value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"is not a regular expression: {error}") from None
-    return value
-
-
-def _plain_name(value: Mapping[str, str]) -> Mapping[str, str]:
-    """Files are written into a private folder; a name that leads out of it could overwrite a file of the user."""
-    for name in value:
-        if not re.fullmatch(r"(\.?[A-Za-z0-9][\w.-]*/)*\.?[A-Za-z0-9][\w.-]*", name):
-            raise ValueError(f"{name!r} is not a plain relative path")
-    return value
 
 
 def _known_efforts(value: Mapping[str, str]) -> Mapping[str, str]:
@@ -58,8 +39,6 @@ def _known_efforts(value: Mapping[str, str]) -> Mapping[str, str]:
 
 
 Paths = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-Regex = Annotated[str, AfterValidator(_pattern)]
-Files = Annotated[Mapping[str, str], AfterValidator(_plain_name)]
 
 
 @frozen
@@ -231,50 +210,12 @@ class Tool:
 def load_tools(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Tool]:
     """All tools by name: the shipped ones with the user's changes, and the user's own."""
     shipped = shipped_tables("tools.toml")
-    found = {}
-    for name in [*shipped["tools"], *(n for n in user_tables if n not in shipped["tools"])]:
-        mine = user_tables.get(name, {})
-        if not isinstance(mine, Mapping):
-            raise ConfigError(f"{file}: tools.{name} must be a table", _EXAMPLE)
-        table = merged({"command": name, **shipped["tools"].get(name, {})}, mine)
-        found[name] = _tool(name, table, shipped["markers"], file)
-    return found
+    whole = {name: {"command": name, **shipped["tools"].get(name, {})} for name in {**shipped["tools"], **user_tables}}
+    also = {"markers": shipped["markers"]}
+    return load_tables("tools", Tool, whole, user_tables, file=file, see=SEE, also=also)
 
 
-_EXAMPLE = 'Write for example: args = ["--json"], output = { form = "json", text = { take = "answer" } }.'
-
-
-def merged(ours: Mapping[str, object], mine: Mapping[str, object]) -> dict[str, object]:
-    """Two tables merged key by key; values that are not tables are replaced."""
-    both = dict(ours)
-    for key, value in mine.items():
-        old = both.get(key)
-        both[key] = merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return both
-
-
-@lru_cache(maxsize=1)
-def _adapter() -> TypeAdapter[Tool]:
-    return TypeAdapter(Tool)
-
-
-def _tool(name: str, table: Mapping[str, object], shared: list[object], file: str) -> Tool:
-    own = table.get("markers", [])
-    whole = {**table, "name": name, "markers": [*own, *shared] if isinstance(own, list) else own}
-    try:
-        return _adapter().validate_python(whole)
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-    path = [str(part) for part in first["loc"] if part != "function-before"]
-    key = ".".join(["tools", name, *path])
-    if first["type"] == "missing":
-        raise ConfigError(f"{file}: {key} is missing", _EXAMPLE)
-    if first["type"] != "unexpected_keyword_argument":
-        # The value is not repeated: it may be an environment variable with a key in it.
-        raise ConfigError(f"{file}: {key}: {first['msg'].removeprefix('Value error, ').lower()}", "Change that value.")
-    known = [f for f in Tool.__dataclass_fields__ if f != "name"] if len(path) == 1 else []
-    near = difflib.get_close_matches(path[-1], known, n=1)
-    raise ConfigError(f"{file}: unknown key {key}", f"Did you mean {near[0]}?" if near else "Remove it.")
+SEE = "docs/adding-a-tool.md has every key, and an example."
 
 
 def find_executable(tool: Tool, env: Mapping[str, str]) -> Path | None:

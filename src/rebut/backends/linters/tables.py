@@ -11,18 +11,16 @@ import sysconfig
 from collections.abc import Mapping
 from dataclasses import field
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 
-from rebut.backends.cli_tools.tables import EXACT, Files, Regex, merged
 from rebut.core import process
-from rebut.core.errors import ConfigError
-from rebut.core.files import on_path, shipped as shipped_tables
+from rebut.core.files import on_path, shipped
 from rebut.core.frozen import frozen
 from rebut.core.scratch import scratch_folder
+from rebut.core.tables import EXACT, Files, Regex, TableName, load_tables
 
 Severity = Literal["P1", "P2", "P3"]
 Category = Literal["correctness", "security", "reliability", "performance", "maintainability", "tests", "other"]
@@ -87,7 +85,7 @@ class Analyser:
     """One static analyser."""
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
-    name: str
+    name: TableName
     command: str
     files: tuple[str, ...]
     """Globs of the paths, or of the last part of a path, that it reads."""
@@ -124,28 +122,12 @@ class Analyser:
 
 def load_analysers(user_tables: Mapping[str, object], file: str = "config.toml") -> dict[str, Analyser]:
     """All analysers by name: the shipped ones with the user's changes, and the user's own."""
-    shipped = shipped_tables("analysers.toml")
-    found = {}
-    for name in [*shipped, *(n for n in user_tables if n not in shipped)]:
-        mine = user_tables.get(name, {})
-        if not isinstance(mine, Mapping) or not re.fullmatch(r"[A-Za-z][\w.-]*", name):
-            raise ConfigError(f"{file}: analysers.{name} must be a table with a plain name", SEE)
-        table = merged({"command": name, **shipped.get(name, {})}, mine)
-        try:
-            found[name] = _adapter().validate_python({**table, "name": name})
-        except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            key = ".".join(["analysers", name, *map(str, first["loc"])])
-            raise ConfigError(f"{file}: {key}: {first['msg'].lower()}", SEE) from None
-    return found
+    tables = shipped("analysers.toml")
+    whole = {name: {"command": name, **tables.get(name, {})} for name in {**tables, **user_tables}}
+    return load_tables("analysers", Analyser, whole, user_tables, file=file, see=SEE)
 
 
 SEE = "docs/analysers.md has every key, and an example."
-
-
-@lru_cache(maxsize=1)
-def _adapter() -> TypeAdapter[Analyser]:
-    return TypeAdapter(Analyser)
 
 
 def find_executable(analyser: Analyser, env: Mapping[str, str]) -> Path | None:

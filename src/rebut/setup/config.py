@@ -14,7 +14,7 @@ from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import shipped as shipped_tables
@@ -23,14 +23,7 @@ from rebut.core.network import is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
 from rebut.domain.limits import RANGES, clamped, plain_number
-from rebut.setup.config_files import (
-    REPO_FILE,
-    UserTables,
-    Wire,
-    both_files,
-    gate_wish,
-    never_in,
-)
+from rebut.setup.config_files import REPO_FILE, Tables, Wire, both_files, gate_wish, never_in
 
 if TYPE_CHECKING:
     from rebut.backends.cli_tools.tables import Tool
@@ -156,11 +149,7 @@ class Config:
 
 def _password(home: str) -> str:
     """The password in the address of a database; empty if there is none."""
-    if "://" not in home:
-        return ""
-    from urllib.parse import unquote, urlsplit
-
-    return unquote(urlsplit(home).password or "")
+    return unquote(urlsplit(home).password or "") if "://" in home else ""
 
 
 def nearest(name: str, known: Sequence[str], cutoff: float = 0.6) -> str:
@@ -201,10 +190,7 @@ def load_config(*, workspace: Path, env: Mapping[str, str], user_file: Path | No
 
 def _clamped(limits: Mapping[str, float], file: str, notices: list[str]) -> dict[str, float]:
     """The limits that a file sets, within the permitted ranges."""
-    values = dict(limits)
-    for name, value in limits.items():
-        values[name] = clamped(f"{file}: limits.{name}", value, *RANGES[name], notices)
-    return values
+    return {name: clamped(f"{file}: limits.{name}", value, *RANGES[name], notices) for name, value in limits.items()}
 
 
 def _lower(limits: Mapping[str, float], ceilings: Mapping[str, float], notices: list[str]) -> dict[str, float]:
@@ -265,7 +251,7 @@ def _providers(
     return tuple(found), faults
 
 
-def _tools(user: UserTables, file: str) -> Mapping[str, Tool]:
+def _tools(user: Tables, file: str) -> Mapping[str, Tool]:
     """The tools, without shipped ones whose name the user has given to a provider."""
     mine, providers = user.get("tools", {}), user.get("providers", {})
     for name in mine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal
 
 from rebut.core import files
 from rebut.core.errors import ConfigError
@@ -14,32 +14,9 @@ from rebut.domain.gate_policy import Wish
 REPO_FILE = "rebut.toml"
 LARGEST_FILE = 1_000_000
 WHERE_TO = "Move it to your own config (`rebut config path`)."
+Tables = Mapping[str, Any]
+"""The keys that a file sets, checked against `config_tables.py`. A key that is not set is not in here."""
 Wire = Literal["openai", "responses", "anthropic", "google"]
-
-
-class Egress(TypedDict, total=False):
-    allow: list[str]
-    never: list[str]
-
-
-class RepoTables(TypedDict, total=False):
-    """The keys that a repository's file sets; a key that is not set is not in here."""
-
-    limits: dict[str, float]
-    egress: Egress
-    gate: dict[str, Any]
-
-
-class UserTables(RepoTables, total=False):
-    """The keys that the user's own file sets."""
-
-    providers: dict[str, dict[str, Any]]
-    tools: dict[str, dict[str, object]]
-    analysers: dict[str, dict[str, object]]
-    checks: dict[str, bool]
-    runners: dict[str, dict[str, object]]
-    seats: dict[str, str | list[str]]
-    protocols: dict[str, dict[str, Any]]
 
 
 def user_path(env: Mapping[str, str]) -> Path:
@@ -60,44 +37,42 @@ def never_sent(*, workspace: Path, env: Mapping[str, str]) -> tuple[str, ...]:
     return never_in(*both_files(workspace, env)[1:])
 
 
-def both_files(
-    workspace: Path, env: Mapping[str, str], named: Path | None = None
-) -> tuple[Path, UserTables, RepoTables]:
+def both_files(workspace: Path, env: Mapping[str, str], named: Path | None = None) -> tuple[Path, Tables, Tables]:
     """The path of the user's file, and what both files set."""
     path = named or user_path(env)
     repo = repository_file(read_tables(workspace / REPO_FILE, needed=False))
     return path, user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
 
 
-def gate_wish(tables: RepoTables) -> Wish:
+def gate_wish(tables: Tables) -> Wish:
     """What a file sets for a gate."""
     table = dict(tables.get("gate", {}))
     return Wish(**{**table, "unread_ok": tuple(table.get("unread_ok", ()))})
 
 
-def never_in(user: UserTables, repo: RepoTables) -> tuple[str, ...]:
+def never_in(user: Tables, repo: Tables) -> tuple[str, ...]:
     """The globs of both files."""
     return tuple(dict.fromkeys(glob for f in (user, repo) for glob in f.get("egress", {}).get("never", ())))
 
 
-def user_file(path: Path, *, needed: bool) -> UserTables:
+def user_file(path: Path, *, needed: bool) -> Tables:
     """The keys that the user's own file sets, checked. If it is not `needed`, it may be missing."""
     raw = read_tables(path, needed=needed)
     if not raw:
         return {}
     from rebut.setup.config_tables import UserFile, checked
 
-    return cast(UserTables, checked(UserFile, raw, path.name))
+    return checked(UserFile, raw, path.name)
 
 
-def repository_file(raw: Mapping[str, object], where: str = REPO_FILE) -> RepoTables:
+def repository_file(raw: Mapping[str, object], where: str = REPO_FILE) -> Tables:
     """The keys that a repository's file sets, checked. It may only narrow what the user permits."""
     if not raw:
         return {}
     _refuse_choices(raw)
     from rebut.setup.config_tables import RepoFile, checked
 
-    return cast(RepoTables, checked(RepoFile, raw, where))
+    return checked(RepoFile, raw, where)
 
 
 def read_tables(path: Path, *, needed: bool) -> dict[str, object]:

@@ -49,10 +49,21 @@ def connector(
                 return given(spec)
             # The price of a custom backend is unknown, which a dollar limit must not take for 0.
             return Connection(Timed(given), family=spec.provider)
-        if spec.provider in BUILT_IN:
-            return BUILT_IN[spec.provider](spec, workspace)
-        if spec.provider in PROGRAMS:
-            return PROGRAMS[spec.provider](spec, config, env)
+        match spec.provider:
+            case "scripted":
+                return scripted(workspace)(spec)
+            case "human":
+                return _human()
+            case "caller":
+                return answering()
+            case "local":
+                return _local(spec)
+            case "gguf":
+                return _gguf(spec, workspace)
+            case "lint":
+                return _lint(spec, config, env)
+            case "rules":
+                return _rules(spec)
         if tool := config.tool(spec.provider):
             return _tool(spec, tool, env, needed=not rehearsal)
         if spec not in known:  # the same spec is connected for the plan and for its calls
@@ -82,13 +93,13 @@ def scripted(workspace: Path, *, pace: float = 1.0) -> Callable[[ModelSpec], Con
     return reach
 
 
-def _human(spec: ModelSpec, workspace: Path) -> Connection:
+def _human() -> Connection:
     from rebut.backends.human.form import Human
 
     return Connection(Human(), free, patient=True, family="human")
 
 
-def _local(spec: ModelSpec, workspace: Path) -> Connection:
+def _local(spec: ModelSpec) -> Connection:
     from rebut.backends.embedded import weights
 
     model = weights.by_id(spec.model)
@@ -137,7 +148,7 @@ def _lint(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection
     return Connection(Timed(lint), free, family=FAMILY, whole_files=True)
 
 
-def _rules(spec: ModelSpec, config: Config, env: Mapping[str, str]) -> Connection:
+def _rules(spec: ModelSpec) -> Connection:
     from rebut.backends.rules import FAMILY, Rules
 
     if spec.model:
@@ -214,15 +225,7 @@ def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Con
     )
 
 
-BUILT_IN: dict[str, Callable[[ModelSpec, Path], Connection]] = {
-    "scripted": lambda spec, workspace: scripted(workspace)(spec),
-    "human": _human,
-    "caller": lambda spec, workspace: answering(),
-    "local": _local,
-    "gguf": _gguf,
-}
-PROGRAMS: dict[str, Callable[[ModelSpec, Config, Mapping[str, str]], Connection]] = {"lint": _lint, "rules": _rules}
-"""Participants that are programs, not models."""
-PROGRAMS_DO = {"lint": "reads code changes", "rules": "weighs the findings of a code review"}
+PROGRAMS = {"lint": "reads code changes", "rules": "weighs the findings of a code review"}
+"""Participants that are programs, not models, and what they do."""
 WIRES = {"openai": "OpenAI", "responses": "Responses", "anthropic": "Anthropic", "google": "Google"}
 """Wire → its class, in the module of the same name, which is loaded at its first use."""

@@ -25,7 +25,7 @@ from rebut.record.events import Line
 from rebut.record.record import Record
 from rebut.setup import config as configs, saved_keys
 from rebut.setup.config_files import REPO_FILE
-from rebut.setup.connect import PROGRAMS, PROGRAMS_DO, Custom, connector
+from rebut.setup.connect import PROGRAMS, Custom, connector
 from rebut.setup.defaults import bounds_of, defaults, within
 from rebut.setup.seats import Given, SeatAssignment, Seats, check_effort, is_self_debate, only_seats
 from rebut.workspace.targets.target import headline
@@ -83,7 +83,7 @@ class Setup:
         self.config = config or configs.load_config(workspace=repository(self.workspace), env=self.env)
         self.rehearsal = rehearsal  # a dry run: no model is called, so neither keys nor a terminal are needed
         self.connect = connector(self.config, self.env, self.workspace, backends, rehearsal=rehearsal)
-        self._backends, self._config, self._custom = backends, config, frozenset(backends or ())
+        self._backends, self._config = backends or {}, config
         self._resolved: tuple[Target, bytes] | None = None
         self._assigned: dict[str, Seats] = {}
         """What was asked for → its seats: debates of a batch that want the same models get the same."""
@@ -243,7 +243,7 @@ class Setup:
                 *(protocol, config, self.connect),
                 attended=self._attended,
                 find=self._find,
-                custom=self._custom,
+                custom=self._backends,
                 env=self.env,
             )
             seats = assignment.assign(given, **more)
@@ -334,7 +334,7 @@ class Setup:
         named = {s: more for s, more in named.items() if s not in made.stand_ins or more != [models[made.stand_ins[s]]]}
         named = {seat: more for seat, more in named.items() if seat in specs or seat not in gone}
         allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(record, before, made)
-        assignment = SeatAssignment(made, self.config, self.connect, custom=self._custom, env=self.env)
+        assignment = SeatAssignment(made, self.config, self.connect, custom=self._backends, env=self.env)
         seats = assignment.fill(specs, fallbacks=named, allow_same_model=allow_same_model)
         kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
         if isinstance(values.get("rounds"), int):
@@ -420,10 +420,10 @@ class Setup:
             return  # a protocol of the user may have code that is no target
         for who in plan.seats:
             name = who.spec.provider
-            if name in PROGRAMS and name not in (self._backends or {}) and who.seat not in plan.protocol.silent:
+            if name in PROGRAMS and name not in self._backends and who.seat not in plan.protocol.silent:
                 what = "a text" if plan.target else "a question"
                 raise UsageError(
-                    f"{name} {PROGRAMS_DO[name]}, and this is {what}: it cannot be the {who.seat}",
+                    f"{name} {PROGRAMS[name]}, and this is {what}: it cannot be the {who.seat}",
                     "Nothing was called. Name a model; for a change there is `rebut review --with lint,rules`.",
                 )
 

@@ -97,7 +97,8 @@ class SeatAssignment:
             if missing:
                 repeated = self._choose_found(chosen, able, notes, wrote)
                 notes += [f"not used: {one.name} ({one.problem})" for one in found if one.here and one.problem]
-                self._note_unlisted(notes)
+                if not self._attended and self._config.user_allow is None:
+                    notes.append(UNLISTED)
             if third:
                 self._choose_judge(chosen, able, notes)
         elif programs and by_programs:
@@ -361,10 +362,6 @@ class SeatAssignment:
         barred = [one.name for one in self._available(every) if one.kind != "embedded"]
         barred = [name for name in dict.fromkeys(barred) if not self._config.allowed(name)]
         return f"[egress] allow does not list {' or '.join(barred)}" if barred else "none was found"
-
-    def _note_unlisted(self, notes: list[str]) -> None:
-        if not self._attended and self._config.user_allow is None:
-            notes.append(UNLISTED)
 
     # The judge, families and fallbacks. ---------------------------------------------------------------------------
 

@@ -44,10 +44,6 @@ async def contest(debate: Debate, state: AskState) -> Outcome:
     return ended.filled(data={**ended.data, "first": first}, worth=worth, doubts=(*ended.doubts, doubt))
 
 
-def partial(debate: Debate) -> Outcome:
-    return duel_outcome.partial(debate)
-
-
 def _worth(ended: Outcome, one: str, other: str, debate: Debate) -> Worth:
     """One of the two answers wins, so the result is never what both said."""
     ledger: Ledger = ended.ledger if ended.verdict else debate.ledger

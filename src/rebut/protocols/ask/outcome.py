@@ -19,16 +19,15 @@ from rebut.domain.render import section
 from rebut.domain.side_by_side import GivenAnswer, SideBySide
 from rebut.domain.worth import Worth, fates, quoted
 from rebut.engine.debate import Debate, Failure
-from rebut.protocols.ask import ballot, old_versions, prompts
+from rebut.protocols.ask import ballot, prompts
 from rebut.protocols.ask.forms import Choice
 from rebut.protocols.ask.old_versions import BLIND
 from rebut.protocols.ask.state import PARTIES, AskState, against, author, renamed, title
-from rebut.protocols.duel import judges, render, reply_checks
-from rebut.protocols.duel.outcome import DRAWN, is_accepted, moved
+from rebut.protocols.duel import judges, outcome as duel_outcome, render, reply_checks
+from rebut.protocols.duel.outcome import is_accepted, moved
 from rebut.protocols.duel.state import DuelState
 from rebut.protocols.shared import (
     UNCONTESTED,
-    began_before,
     check_ignored,
     name_faults,
     of_rounds,
@@ -47,7 +46,7 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
         def shown(text: str) -> str:
             return renamed(text) if order.renamed else text
 
-        sides = order.arranged(PARTIES)
+        sides = order.arranged()
         turns = [turn for turn in state.turns if turn.round <= (state.rounds or 1)]
         turns.sort(key=lambda turn: (turn.round, turn.step != "challenge", sides.index(turn.of)))
         told = [(title(seat), state.answers[seat]) for seat in sides] + [(turn.label, turn.text) for turn in turns]
@@ -85,7 +84,6 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
             reasoning=reasoning,
             check=check,
             material=lambda order: Material(ballot=ballot.of_verdict(debate.topic, state, ledger, order.renamed)),
-            order=judges.Order(0) if await began_before(debate, DRAWN, "in turn") else judges.drawn(debate),
         )
     except ParticipantFailed as error:
         return no_verdict(debate, state, error)
@@ -232,7 +230,7 @@ def partial(debate: Debate) -> Outcome:
     """The result at a deadline: the answers as they are by then. Neither of two is the decision."""
     state = debate.state
     if isinstance(state, DuelState):
-        return old_versions.partial(debate)
+        return duel_outcome.partial(debate)  # a session of an old version
     assert isinstance(state, AskState)
     blind = {k.partition("@")[2]: v for k, v in debate.answers.items() if k.startswith("answer@")}
     first = {seat: str(v.get("position", "")) for seat in PARTIES if isinstance(v := blind.get(seat), dict)}

@@ -6,7 +6,7 @@ whose choice follows the order has no vote. Several judges decide by majority.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Generic, TypeVar
 
@@ -21,9 +21,12 @@ from rebut.domain.forms import Form
 from rebut.domain.ledger import Ledger
 from rebut.domain.outcome import VOTES, Verdict, Vote
 from rebut.engine.debate import Answer, Ask, Debate, Failure
-from rebut.protocols.shared import aborted, misread
+from rebut.protocols.shared import aborted, began_before, misread
 
 F = TypeVar("F", bound=Form)
+SIDES = ("proposer", "challenger")
+DRAWN = 7
+"""The first version, of a duel and of a question, that draws which side the judge reads first."""
 OTHER_ORDER = "other-order"
 LONGEST = 160
 """Characters of a dissenting judge's reasons on the screen."""
@@ -38,8 +41,8 @@ class Order:
     renamed: bool = False
     """Whether sides that are told apart by numbers have each other's number."""
 
-    def arranged(self, both: Sequence[str]) -> tuple[str, str]:
-        return (both[0], both[1]) if self.first == 0 else (both[1], both[0])
+    def arranged(self) -> tuple[str, str]:
+        return (SIDES[self.first], SIDES[1 - self.first])
 
 
 @frozen
@@ -126,9 +129,10 @@ class JudgesDecision(Generic[F]):
         return Doubt("no majority", "NO MAJORITY OF THE JUDGES", "no side has more than half of the judges")
 
 
-def drawn(debate: Debate) -> Order:
+async def _drawn(debate: Debate) -> Order:
     """The order of this session."""
-    return Order(debate.draw("order of the sides", 2))
+    in_turn = await began_before(debate, DRAWN, "in turn")
+    return Order(0 if in_turn else debate.draw("order of the sides", 2))
 
 
 async def judge(
@@ -140,10 +144,9 @@ async def judge(
     reasoning: Callable[[F, Order], str],
     check: Callable[[Order], Check],
     material: Callable[[Order], Material],
-    order: Order,
 ) -> JudgesDecision[F]:
     """Ask every judge. Raises `ParticipantFailed` if too few answer for a majority."""
-    seats = debate.seats("judge")
+    seats, order = debate.seats("judge"), await _drawn(debate)
     orders = [order, Order(1 - order.first, renamed=True)] if debate.settings.both_orders else [order]
     if len(seats) == 1 and len(orders) == 1:
         got: list[Answer[F] | Failure] = [
@@ -179,15 +182,19 @@ async def judge(
         answers = [one for one in replies if isinstance(one, Answer)]
         chosen = [winner(one.value, order) for one, order in zip(answers, orders, strict=True)]
         flipped = ""
-        if len(set(chosen)) > 1:
-            flipped = _read(answers[0].value, order, winner)
+        if len(set(chosen)) > 1:  # it takes the side that it reads first, or the one that it reads last
+            flipped = "first" if chosen[0] == SIDES[order.first] else "last"
         by = answers[0].model or who.label
         said = [reasoning(one.value, order) for one, order in zip(answers, orders, strict=True)]
         vote = Vote(who.seat, by, "" if flipped else chosen[0], said[0], chosen[1] if len(chosen) > 1 else "", flipped)
         votes.append(vote)
         reasons += [(who.seat, text) for text in said]
         forms.append((answers[0].value, by))
-    return replace(_counted(votes, forms, missing, len(seats)), said=tuple(reasons))
+    decided = JudgesDecision[F](tuple(votes), missing=tuple(missing), said=tuple(reasons))
+    for vote, (form, by) in zip(votes, forms, strict=True):
+        if vote.winner and 2 * sum(one.winner == vote.winner for one in votes) > len(seats):
+            return replace(decided, winner=vote.winner, form=form, by=by)
+    return decided
 
 
 def stopped(debate: Debate, error: ParticipantFailed, data: dict[str, Json]) -> Aborted:
@@ -199,16 +206,3 @@ def stopped(debate: Debate, error: ParticipantFailed, data: dict[str, Json]) -> 
     hint = "Every answer is kept. Resume when they can answer, or fork with another model: --seat judge.N=SPEC."
     said = error.message.removeprefix("verdict: ")
     return Aborted(f"too few judges gave a verdict: {said}", error.hint or hint, data)
-
-
-def _read(form: F, order: Order, winner: Callable[[F, Order], str]) -> str:
-    """Whether a judge whose choice follows the order takes the side that it reads first or last."""
-    sides = ("proposer", "challenger")
-    return "first" if winner(form, order) == sides[order.first] else "last"
-
-
-def _counted(votes: list[Vote], forms: list[tuple[F, str]], missing: list[str], total: int) -> JudgesDecision[F]:
-    for vote, (form, by) in zip(votes, forms, strict=True):
-        if vote.winner and 2 * sum(one.winner == vote.winner for one in votes) > total:
-            return JudgesDecision(tuple(votes), vote.winner, form, by, tuple(missing))
-    return JudgesDecision(tuple(votes), missing=tuple(missing))

@@ -24,8 +24,6 @@ from rebut.protocols.shared import UNCONTESTED, began_before, check_ignored, of_
 
 CHECKED = 5
 """The first version in which what the judge says about the record is checked against it."""
-DRAWN = 7
-"""The first version that draws which side the judge reads first."""
 
 
 async def verdict(debate: Debate, state: DuelState) -> Outcome:
@@ -33,7 +31,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
     ledger = debate.ledger.upto(rounds)  # an incomplete round does not count
 
     def prompt(order: judges.Order) -> str:
-        sides = order.arranged(("proposer", "challenger"))
+        sides = order.arranged()
         turns = [turn for turn in state.turns if turn.round <= rounds]
         turns.sort(key=lambda turn: (turn.round, sides.index(turn.role)))
         return fill(
@@ -58,14 +56,15 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             reasoning=lambda form, order: form.reasoning,
             check=lambda order: reply_checks.decision(ledger, trusting=trusting),
             material=lambda order: Material(ballot=lambda: _ballot(debate, ledger)),
-            order=judges.Order(0) if await began_before(debate, DRAWN, "in turn") else judges.drawn(debate),
         )
     except ParticipantFailed as error:
-        return no_verdict(debate, state, error, data)
+        if error.kind != "budget":  # a judge that failed can be resumed
+            raise judges.stopped(debate, error, data) from error
+        return no_verdict(debate, state, data, Doubt("ended early", said=error.message))
     data |= judged.data()
     decision = judged.form
     if decision is None:
-        return judges_differ(debate, state, judged, data)
+        return no_verdict(debate, state, data, judged.undecided(), judged)
     # None of the winner's points has evidence: its case may still be right, but it was not shown to be.
     baseless = decision.winner == "challenger" and bool(ledger.points) and dict(fates(ledger)).keys() == {"struck"}
     doubts: list[Doubt] = []
@@ -124,39 +123,26 @@ def _heading(state: DuelState, ledger: Ledger, rounds: int, planned: int, basele
     return f"{heading} ON STRUCK POINTS ALONE" if baseless else heading
 
 
-def no_verdict(debate: Debate, state: DuelState, error: ParticipantFailed, data: dict[str, Json]) -> Outcome:
-    """If a limit leaves no room for the judge, the duel ends without a winner. A judge that failed can be resumed."""
-    if error.kind != "budget":
-        raise judges.stopped(debate, error, data) from error
-    rounds = state.complete_rounds()
-    return Outcome(
-        kind="no verdict",
-        heading="NO VERDICT",
-        doubts=(Doubt("ended early", said=error.message),),
-        stopped=error.message,
-        final=render.without_verdict(debate, rounds, error.message),
-        data=data,
-        notes=tuple(state.notes),
-        ledger=debate.ledger.upto(rounds),
-        worth=worth(debate.answers, debate.ledger.upto(rounds), caveat="there was no verdict"),
-    )
-
-
-def judges_differ(
-    debate: Debate, state: DuelState, judged: judges.JudgesDecision[Decision], data: dict[str, Json]
+def no_verdict(
+    debate: Debate,
+    state: DuelState,
+    data: dict[str, Json],
+    why: Doubt,
+    judged: judges.JudgesDecision[Decision] | None = None,
 ) -> Outcome:
-    """The judges answered, and no side has a majority, or the choice follows the order of the sides."""
-    doubt, rounds = judged.undecided(), state.complete_rounds()
+    """The duel ends without a winner: a limit left no room for the judge, or the judges did not agree on a side."""
+    rounds = state.complete_rounds()
     ledger = debate.ledger.upto(rounds)
     return Outcome(
         kind="no verdict",
         heading="NO VERDICT",
-        doubts=(doubt,),
-        final=render.without_verdict(debate, rounds, doubt.said, judged.lines()),
+        doubts=(why,),
+        stopped="" if judged else why.said,
+        final=render.without_verdict(debate, rounds, why.said, judged.lines() if judged else ()),
         data=data,
         notes=tuple(state.notes),
         ledger=ledger,
-        rows=judged.rows(),
+        rows=judged.rows() if judged else (),
         worth=worth(debate.answers, ledger, caveat="there was no verdict"),
     )
 

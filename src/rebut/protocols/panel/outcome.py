@@ -276,16 +276,12 @@ def _cruxes(state: PanelState) -> list[str]:
 
 def _changed(state: PanelState, ledger: Ledger) -> str:
     rows = []
+    moves = {(m.point, m.kind) for m in ledger.moves if m.by == "lead"}
     for c in state.challengers:
         for p in ledger.points:
-            if c.seat in p.voices and any(
-                m.point == p.id and m.by == "lead" and m.kind in ("concede", "partly") for m in ledger.moves
-            ):
-                part = (
-                    "accepted"
-                    if any(m.point == p.id and m.kind == "concede" for m in ledger.moves)
-                    else "accepted in part"
-                )
+            conceded = (p.id, "concede") in moves
+            if c.seat in p.voices and (conceded or (p.id, "partly") in moves):
+                part = "accepted" if conceded else "accepted in part"
                 own = [one for one in distinct(p.wordings) if one.by == c.seat] or [p]
                 rows += [f"- {c.lens}: {p.id} {inline(one.text)} ({part})" for one in own]
     return "**What changed:**\n" + "\n".join(rows or ["- nothing: no critique was accepted"])

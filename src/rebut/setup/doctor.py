@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import secrets
 import tempfile
@@ -13,15 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from rebut.backends.cli_tools.tables import Tool, find_executable, withheld
+from rebut.backends.cli_tools.tables import withheld
 from rebut.core.errors import ParticipantFailed, Paused, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import decoded, printable
 from rebut.core.types import EFFORTS, ModelSpec, Participant, Reply, Request
 from rebut.engine.runtime import Connection
-from rebut.setup.config import Config, Provider, load_config
-from rebut.setup.config_files import read_tables
+from rebut.setup.config import Config
 from rebut.setup.discover import FoundModel
 
 SECONDS = 60.0
@@ -316,52 +314,3 @@ class Trial:
 def _fits(text: str, word: str) -> bool:
     found = decoded(text[text.find("{") : text.rfind("}") + 1])
     return isinstance(found, dict) and found.get("word") == word and found.get("count") == 3
-
-
-# `rebut models check`: the tables of a file.
-
-
-@frozen
-class Checked:
-    """One valid table."""
-
-    table: str
-    does: str
-    """What rebut does with it, in one line."""
-    lacks: tuple[str, ...] = ()
-    """What is valid, but worth knowing."""
-
-
-def check_table_file(path: Path, env: Mapping[str, str]) -> list[Checked]:
-    """Check each table of a file as if the file were the user's config. Raises `ConfigError` at the first mistake."""
-    config = load_config(workspace=Path(os.devnull), env=env, user_file=path)
-    raw = read_tables(path, needed=True)
-    named = {kind: list(table) for kind, table in raw.items() if isinstance(table, dict)}
-    out = [_tool(config.tools[name], env) for name in named.get("tools", ())]
-    return out + [_provider(config.need_provider(name), env) for name in named.get("providers", ())]
-
-
-def _tool(tool: Tool, env: Mapping[str, str]) -> Checked:
-    words = [tool.command, *tool.args, *tool.extra_args]
-    lacks = []
-    if find_executable(tool, env) is None:
-        lacks.append(f"there is no {tool.command} on PATH here")
-    if not tool.minimum and not tool.probe:
-        lacks.append("no minimum and no probe: any version is accepted, even if the table does not fit it")
-    if not tool.with_model.args and not tool.with_model.env and not tool.with_model.fill:
-        lacks.append(f"no with_model: {tool.name}:MODEL would be called without its model")
-    if not tool.output.error:
-        lacks.append("no output.error: only its exit code and its markers show a failure")
-    return Checked(f"tools.{tool.name}", f"runs: {' '.join(words)}", tuple(lacks))
-
-
-def _provider(provider: Provider, env: Mapping[str, str]) -> Checked:
-    lacks = []
-    if provider.api_key_env and not env.get(provider.api_key_env):
-        lacks.append(f"{provider.api_key_env} is not set here")
-    if not provider.model:
-        lacks.append(f"no model: each seat must name one, as {provider.name}:MODEL")
-    key = f" with the key from {provider.api_key_env}" if provider.api_key_env else ", without a key"
-    return Checked(
-        f"providers.{provider.name}", f"uses the {provider.wire} wire at {provider.base_url}{key}", tuple(lacks)
-    )

@@ -118,11 +118,11 @@ def _say_row(row: str, advice: str) -> None:
 
 def _check(file: Path | None, as_json: bool) -> int:
     from rebut.cli.output import say, say_json
-    from rebut.setup import doctor
     from rebut.setup.config_files import user_path
+    from rebut.setup.table_file import checked_tables
 
     path = file or user_path(os.environ)
-    found = doctor.check_table_file(path, os.environ)
+    found = checked_tables(path, os.environ)
     if as_json:
         rows = [{"table": one.table, "does": one.does, "lacks": list(one.lacks)} for one in found]
         say_json({"file": str(path), "tables": rows})

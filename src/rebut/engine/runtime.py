@@ -70,7 +70,7 @@ class Connection:
     context_file: str = ""
     """The file through which the backend passes the persona to the model; if empty, the persona begins the prompt."""
     far: bool = False
-    """Whether it is outside of this process and may be unreachable, so that a debate tries it first."""
+    """Whether it is outside of this process, where it may be unreachable: a preflight then asks it a small question."""
     whole_files: bool = False
     """Whether it reads files, and cannot use the text of a diff."""
 

@@ -152,7 +152,7 @@ def places(evidence: Sequence[Evidence]) -> str:
 
 
 def missing(reply: BaseModel, name: str) -> list[str]:
-    """A complaint if a reply leaves out a list of objections. That is not the same as an empty list: none.
+    """A complaint if a reply leaves out a list of objections. Only an empty list says that there are none.
 
     Only the complaint is on record: a recorded answer has every field, whether or not the model wrote it.
     """
@@ -209,7 +209,7 @@ UNSAID = re.compile(
     r"may|might|must|claims?|claimed|says?|said|argues?|argued)\b",
     re.I,
 )
-"""A clause with such a word before it does not say that it was so."""
+"""Words before a statement by which it does not say that something happened: `D1 should be conceded`."""
 BY_NONE = re.compile(r" by (?:no(?:ne|body|thing)?|neither)\b", re.I)
 
 
@@ -265,7 +265,7 @@ def reason_of(reason: str, ruling: Form) -> str:
 
 
 def overruled(ledger: Ledger, ids: Iterable[str], reply: Form) -> list[str]:
-    """Of the points against which a reply rules, those that a check shows and of whose check it names no fault, by id.
+    """The ids of points that a check shows, and that a reply rules against without saying what is wrong with the check.
 
     A person is not asked for that, and may rule as they like.
     """
@@ -275,12 +275,12 @@ def overruled(ledger: Ledger, ids: Iterable[str], reply: Form) -> list[str]:
 
 
 def name_faults(ids: Iterable[str]) -> list[str]:
-    """A complaint for each point that is overruled so."""
+    """A complaint for each of these points."""
     return [f"the check of {id} is marked shown: say under `check_fault`, by id, what is wrong with it" for id in ids]
 
 
 def check_ignored(ids: Sequence[str], ruled: str) -> Doubt:
-    """`ruled`: who rules how against these points."""
+    """The doubt about such a ruling. `ruled` says who rules how: `the lead rejects`."""
     said = f"{ruled} {', '.join(ids)}, and nothing is said about what is wrong with the check"
     return Doubt("check ignored", "A CHECK WAS IGNORED", said)
 

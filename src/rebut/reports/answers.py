@@ -80,7 +80,7 @@ def _how(outcome: Outcome, compared: SideBySide) -> str:
 
 
 def _partial(outcome: Outcome, compared: SideBySide, seat: str) -> str:
-    """Which answer a judge has a part in, as its model or of its family; empty for an independent judge."""
+    """Which answer the judge's own model, or one of its family, gave; empty for an independent judge."""
     seats = {one.seat: one for one in outcome.seats}
     judge, authors = seats.get(seat), [seats.get(one.seat) for one in compared.answers]
     numbers = [n for n, one in enumerate(authors, 1) if judge and one and one.spec == judge.spec]

@@ -27,7 +27,7 @@ A_PLAN = 120
 QUICK = {"timeout": 60, "calls": 10, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 ROLES = ("proposer", "challenger", "critic", "judge")
-"""The roles of which one model alone can be named, the first before the second."""
+"""Where to look for the model of a user who named only one, in this order."""
 THRIFTY_TOKENS = 300_000
 REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
 BEGINNING = 100_000

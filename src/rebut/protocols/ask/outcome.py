@@ -103,7 +103,7 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
         final=_report(debate, state, choice, judged.lines(title)),
         data={**_data(state), **judged.data(_numbered), "decision": choice.model_dump(mode="json")},
         decision_notes=DecisionNotes(
-            alternatives=(f"{made.answers[2 - chosen].now}",), dissent=judged.dissenting(ledger, title)
+            alternatives=(made.answers[2 - chosen].now,), dissent=judged.dissenting(ledger, title)
         ),
         notes=(*((f"{state.closed}, so the debate ended early",) if state.closed else ()), *misread_notes),
         rows=(*judged.rows(title), *(("unresolved", cut(question, 160)) for question in choice.unresolved[:3])),

@@ -15,10 +15,10 @@ from rebut.core.types import Material
 from rebut.domain.ledger import Entry, Point
 from rebut.domain.outcome import Outcome
 from rebut.domain.prompts import FENCES, fill
-from rebut.engine.debate import Answer, Ask, Debate, Failure, Round
+from rebut.engine.debate import Ask, Debate, Failure, Round
 from rebut.protocols.ask import ballot, old_versions, outcome, prompts
 from rebut.protocols.ask.forms import Comparison
-from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, title
+from rebut.protocols.ask.state import PARTIES, AnswerTurn, AskState, against, other, title
 from rebut.protocols.duel import ballot as duel_ballot, render, reply_checks
 from rebut.protocols.duel.forms import Challenge, Defense, Flaw, FollowUp, Opening
 from rebut.protocols.duel.prompts import EVIDENCE_RULE
@@ -118,14 +118,13 @@ async def argue(debate: Debate, state: AskState) -> None:
 async def challenge(r: Round, state: AskState) -> list[str]:
     """Each author challenges the other's answer. Returns which answers were not challenged, and why."""
     asks = [_challenge(r, state, seat) if r.n == 1 else _follow_up(r, state, seat) for seat in PARTIES]
-    got = await r.ask_all("challenge" if r.n == 1 else "follow-up", asks, need=0)
-    missed = []
-    for one in got:  # in seat order, which gives the points their ids
-        by, of = one.who.seat, state.other(one.who)
+    step, missed = "challenge" if r.n == 1 else "follow-up", list[str]()
+    for one in await r.ask_all(step, asks, need=0):  # in seat order, which gives the points their ids
+        by, of = one.who.seat, other(one.who.seat)
         if isinstance(one, Failure):
             missed.append(f"{title(of)} was not challenged ({_failed(r, one)})")
             continue
-        await r.note(f"{_step(one)}.{by}", _raised(r, one.value, by, of))
+        await r.note(f"{step}.{by}", _raised(r, one.value, by, of))
         form = one.value
         text = (
             render.challenge(form, r.ledger, by) if isinstance(form, Challenge) else render.follow_up(r.ledger, r.n, by)
@@ -135,30 +134,30 @@ async def challenge(r: Round, state: AskState) -> list[str]:
 
 
 def _challenge(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp]:
-    who, other = r.seat(seat), state.other(r.seat(seat))
+    who, theirs = r.seat(seat), other(seat)
     prompt = fill(
         prompts.CHALLENGE,
         **prompt_head(r, EVIDENCE_RULE),
-        case=r.quote("the other answer", state.answers[other]),
+        case=r.quote("the other answer", state.answers[theirs]),
         own=r.quote("your own answer", state.answers[seat]),
     )
-    claims = [c for c in r.ledger.claims if c.by == other]
-    shown = Material(ballot=partial(duel_ballot.of_challenge, r.topic, state.first[other], claims, "the other answer"))
-    return Ask(who, prompt, Challenge, reply_checks.challenge(against(r.ledger, other), other), material=shown)
+    claims = [c for c in r.ledger.claims if c.by == theirs]
+    shown = Material(ballot=partial(duel_ballot.of_challenge, r.topic, state.first[theirs], claims, "the other answer"))
+    return Ask(who, prompt, Challenge, reply_checks.challenge(against(r.ledger, theirs), theirs), material=shown)
 
 
 def _follow_up(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp]:
-    who, other = r.seat(seat), state.other(r.seat(seat))
-    mine = against(r.ledger, other)
+    who, theirs = r.seat(seat), other(seat)
+    mine = against(r.ledger, theirs)
     prompt = fill(
         prompts.FOLLOW_UP,
         **prompt_head(r, EVIDENCE_RULE),
         round=str(r.n),
-        case=_case(r, state, seat, other),
+        case=_case(r, state, seat, theirs),
         points=r.quote("the points at issue", render.points(mine, _named(seat), quoted_since=r.n - 1)),
         open=", ".join(p.id for p in mine.open) or "none",
     )
-    now = state.now.get(other) or state.first[other]
+    now = state.now.get(theirs) or state.first[theirs]
     shown = Material(ballot=partial(duel_ballot.of_follow_up, r.topic, now, mine.open, mine))
     return Ask(who, prompt, FollowUp, reply_checks.follow_up(mine, seat), material=shown)
 
@@ -180,8 +179,7 @@ async def defend(r: Round, state: AskState) -> list[str]:
 
 
 def _defense(r: Round, state: AskState, seat: str) -> Ask[Defense]:
-    mine = against(r.ledger, seat)
-    other = state.other(r.seat(seat))
+    mine, theirs = against(r.ledger, seat), other(seat)
     prompt = fill(
         prompts.DEFENSE,
         **prompt_head(r, EVIDENCE_RULE),
@@ -189,7 +187,7 @@ def _defense(r: Round, state: AskState, seat: str) -> Ask[Defense]:
         case=_case(r, state, seat, seat),
         points=r.quote("the points at issue", render.points(mine, _named(seat), quoted_since=r.n - 1)),
         open=", ".join(p.id for p in mine.open) or "none",
-        other=r.quote("the other answer", state.now.get(other) or state.answers[other]),
+        other=r.quote("the other answer", state.now.get(theirs) or state.answers[theirs]),
     )
     now = state.now.get(seat) or state.first[seat]
     shown = Material(ballot=partial(duel_ballot.of_defense, r.topic, now, mine.open))
@@ -224,10 +222,6 @@ def _named(seat: str) -> Callable[[str], str]:
     names = {one: "you" if one == seat else "the other author" for one in PARTIES}
     titles = {title(one): "your own answer" if one == seat else "the other answer" for one in PARTIES}
     return lambda name: (names | titles).get(name, name)
-
-
-def _step(one: Answer[Challenge | FollowUp]) -> str:
-    return "challenge" if isinstance(one.value, Challenge) else "follow-up"
 
 
 def _failed(r: Round, failure: Failure) -> str:

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field, replace
 
 from rebut.core.json_value import Json
 from rebut.core.text import tokens
-from rebut.core.types import Participant
 from rebut.domain.ledger import Ledger
 from rebut.protocols.ask.forms import Comparison
 
 PARTIES = ("proposer", "challenger")
 """The seats that answer, in the order of the answers' numbers."""
+
+
+def other(seat: str) -> str:
+    """The seat whose answer this one challenges."""
+    return PARTIES[1 - PARTIES.index(seat)]
 
 
 def title(seat: str) -> str:
@@ -69,10 +73,6 @@ class AskState:
     """What was done to one answer and not to the other, and why."""
     closed: str = ""
     """Why the rounds ended early although no call failed: no point was open any more."""
-
-    def other(self, who: Participant) -> str:
-        """The seat whose answer this participant challenges."""
-        return PARTIES[1 - PARTIES.index(who.seat)]
 
     def size(self) -> int:
         """Tokens of all turns, which the closing call must read."""

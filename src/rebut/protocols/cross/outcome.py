@@ -344,9 +344,9 @@ FATES = (
 
 
 def worth(made: ReviewResult, written: int, what: str, caveat: str = "", unplaced: Sequence[Move] = ()) -> Worth:
-    """`written` is the number of further versions, `what` is reviewed: the change or the text.
+    """`written` is the number of further versions; `what` was reviewed: `the change` or `the text`.
 
-    `unplaced` are the findings that name one which does not exist.
+    `unplaced` are objections that name a finding which does not exist.
     """
     critics = [f.raised_as for f in made.findings if f.round == 1 and "critic" in f.voices]
     critics += [m.severity for m in unplaced if (m.by, m.round) == ("critic", 1)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from statistics import median
 
-from rebut.batch.results import ResultRow
+from rebut.batch.results import ResultRow, total_usd
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row
 
@@ -78,7 +78,7 @@ def _arm(name: str, rows: Sequence[ResultRow]) -> ArmReport:
         conclusive=sum(row.conclusive for row in ended),
         inconclusive=sum(not row.conclusive for row in ended),
         failed=len(rows) - len(ended),
-        usd=None if any(row.usd is None for row in rows) else sum(row.usd or 0.0 for row in rows),
+        usd=total_usd(row.usd for row in rows),
         calls=sum(row.calls for row in rows),
         tokens=sum(row.tokens for row in rows),
         seconds=median(row.seconds for row in ended) if ended else 0.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,12 @@ ENDED, FAILED = ("outcome", "heading", "decision", "winner", "conclusive"), ("fa
 """The fields of a row that only an outcome has, and those that only a failure has."""
 LATER = ("review", "arm", "limit", "topic")
 """Fields that are left out where they are empty."""
+
+
+def total_usd(costs: Iterable[float | None]) -> float | None:
+    """The sum; None if the price of one of them is unknown."""
+    known = list(costs)
+    return None if None in known else sum(cost or 0.0 for cost in known)
 
 
 def topic_of_row(topic: str) -> str:

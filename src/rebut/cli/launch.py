@@ -300,6 +300,8 @@ class Repeat:
 
 def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: bool, deadline: float | None) -> int:
     """Run the debate several times. A failed run is a line, too; an interrupted or waiting one ends the series."""
+    from rebut.batch.results import total_usd
+
     if wants_page():
         raise UsageError("--view shows one debate, and --repeat runs several", "Look at each with `rebut view`.")
     switch_off()  # the deadline is for each run
@@ -327,9 +329,7 @@ def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: 
     finally:
         if file is not None:
             os.close(file)
-    known = [u for u in usd if u is not None]
-    total = None if len(known) < len(usd) else sum(known)
-    _summed(plan, done, counts, total, worst, as_json)
+    _summed(plan, done, counts, total_usd(usd), worst, as_json)
     return worst
 
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from rebut.batch.results import total_usd
 from rebut.core.citation_syntax import understand
 from rebut.core.frozen import frozen
 from rebut.domain.ledger import Point
@@ -149,11 +150,10 @@ def voted(samples: Sequence[TrialReview]) -> TrialReview:
         kept = 2 * len({n for n, _ in group}) > len(samples)
         marks = tuple(mark for _, finding in group for mark in finding.marks)
         found.append(TrialFinding(first.kind, first.places, severity, severity, kept, marks, text=first.text))
-    known = [sample.usd for sample in samples if sample.usd is not None]
     return TrialReview(
         tuple(found),
         sum(sample.tokens for sample in samples),
-        sum(known) if len(known) == len(samples) else None,
+        total_usd(sample.usd for sample in samples),
         sum(sample.seconds for sample in samples),
         sum(sample.calls for sample in samples),
         tuple(id for sample in samples for id in sample.sessions),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from rebut.batch.results import total_usd
 from rebut.core.frozen import frozen
 from rebut.trial import statistics
 from rebut.trial.defect_kinds import KINDS, OTHER
@@ -167,7 +168,6 @@ def arm_score(arm: str, scores: Sequence[PairScore]) -> ArmScore:
             if finding.reported and finding.severity == "P1":
                 p1 += 1
                 right += review is one.defect and is_hit(finding, one.pair)
-    known = [review.usd for review, _ in sides if review.usd is not None]
     return ArmScore(
         arm,
         tuple(scores),
@@ -178,7 +178,7 @@ def arm_score(arm: str, scores: Sequence[PairScore]) -> ArmScore:
         unnamed=unnamed,
         findings=findings,
         tokens=sum(review.tokens for review, _ in sides),
-        usd=sum(known) if len(known) == len(sides) else None,
+        usd=total_usd(review.usd for review, _ in sides),
         seconds=sum(review.seconds for review, _ in sides),
         calls=sum(review.calls for review, _ in sides),
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.commands.batch_queue import ON, upgrade_command, work_command
+from rebut.cli.commands.batch_queue import AT_ONCE, ON, upgrade_command, work_command
 from rebut.cli.commands.batch_results import report_command, status_command
 from rebut.cli.options import PATH, SPEC, Brief, json_flag
 
@@ -15,13 +15,11 @@ if TYPE_CHECKING:
     from rebut.batch.batch import Batch, Worker
     from rebut.batch.budget import BatchBudget
     from rebut.batch.lines import BadLine, BatchLine
-    from rebut.batch.results import ResultRow
 
 EACH = "--each"
 """What stands for FILE in a message about the lines of a command."""
 MOST_SHOWN = 20
 """Bad lines that an error names."""
-AT_ONCE = 20
 
 
 PARTS = {
@@ -109,7 +107,7 @@ def batch_command(
         within(name, value, whole_batch=True)
     if on:
         from rebut.batch.queue import Elsewhere, Queue
-        from rebut.cli.commands.batch_queue import enqueue, in_queue
+        from rebut.cli.commands.batch_queue import enqueue, has_ended, in_queue
 
         if processes > 1:
             raise UsageError("--processes is for a batch on one machine", "Start several `rebut batch work`.")
@@ -134,7 +132,7 @@ def batch_command(
         known, held = queue.known(lines), {**queue.limits(name), **given}
         before |= {*known}
         if "usd" in held:
-            waiting = [line for line in lines if line.hash in known and not _has_ended(known[line.hash])]
+            waiting = [line for line in lines if line.hash in known and not has_ended(known[line.hash])]
             _need_prices(file, waiting, setup, held)
     bad += asyncio.run(refused([line for line in lines if line.hash not in before], setup, held))
     if (bad and not skip_bad) or not lines:
@@ -179,10 +177,6 @@ def batch_command(
     for row in _rows(shown, file):
         say(folded(row, sys.stdout))
     return code
-
-
-def _has_ended(row: ResultRow | None) -> bool:
-    return row is not None and not row.failure
 
 
 def _need_prices(file: str, waiting: list[BatchLine], setup: Setup, limits: dict[str, float]) -> None:
@@ -289,9 +283,10 @@ async def run_batch(
 def _summed(batch: Batch, out: str, code: int) -> dict[str, Any]:
     from collections import Counter
 
+    from rebut.batch.results import total_usd
+
     rows = batch.rows()
     failed = [row for row in rows if row.failure]
-    known = [row.usd for row in rows if row.usd is not None]
     ends = Counter(f"failed: {row.failure}" if row.failure else row.ending for row in rows)
     return {
         "debates": len(batch.lines),
@@ -300,7 +295,7 @@ def _summed(batch: Batch, out: str, code: int) -> dict[str, Any]:
         "missing": len(batch.lines) - len(rows),
         "ended_now": batch.ended,
         "ends": dict(ends.most_common()),
-        "usd": sum(known) if len(known) == len(rows) else None,
+        "usd": total_usd(row.usd for row in rows),
         "out": out,
         "exit": code,
     }

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from rebut.api import Setup
     from rebut.batch.lines import BatchLine
     from rebut.batch.queue import Queue
+    from rebut.batch.results import ResultRow
 
 GRACE = 30.0
 AT_ONCE = 20
+"""Debates at once, unless the user says how many."""
 
 
 def _address(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -148,6 +150,11 @@ def upgrade_command(on: str, as_json: bool) -> int:
 # Enqueueing.
 
 
+def has_ended(row: ResultRow | None) -> bool:
+    """Whether a line that is in the database has ended. A failed one has not: it is enqueued again."""
+    return row is not None and not row.failure
+
+
 def enqueue(
     queue: Queue, setup: Setup, name: str, lines: Sequence[BatchLine], at_once: int, limits: Mapping[str, float]
 ) -> dict[str, int]:
@@ -171,7 +178,7 @@ def enqueue(
             sessions.delete(setup.environment.root / session)
         opened += len(added)
     again = queue.again([line for line in lines if line.hash in known], str(setup.workspace))
-    ended = sum(row is not None and not row.failure for row in known.values())
+    ended = sum(map(has_ended, known.values()))
     return {"debates": len(lines), "enqueued": opened, "again": again, "ended": ended}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,7 @@ def status_command(results: str, on: str | None, as_json: bool) -> int:
     """
     from pathlib import Path
 
-    from rebut.batch.results import state_of
+    from rebut.batch.results import state_of, total_usd
     from rebut.cli.output import say, say_json
     from rebut.core.errors import UsageError
 
@@ -36,8 +36,7 @@ def status_command(results: str, on: str | None, as_json: bool) -> int:
         return _status_on(on, as_json)
     state = state_of(Path(results))
     failed = sum(bool(row.failure) for row in state.rows)
-    known = [row.usd for row in state.rows if row.usd is not None]
-    shown = {
+    shown: dict[str, Any] = {
         "source": state.source or None,
         "debates": state.lines or None,
         "ended": len(state.rows) - failed,
@@ -46,13 +45,13 @@ def status_command(results: str, on: str | None, as_json: bool) -> int:
         "begun": len(state.open),
         "waiting": max(0, state.lines - len(state.rows) - len(state.open)) if state.lines else None,
         "running": state.running,
-        "usd": sum(known) if len(known) == len(state.rows) else None,
+        "usd": total_usd(row.usd for row in state.rows),
         "calls": sum(row.calls for row in state.rows),
     }
     if as_json:
         say_json(shown)
         return 0
-    for row in _status_rows(state, failed, results):
+    for row in _status_rows(state, shown, results):
         say(row)
     return 0
 
@@ -93,23 +92,18 @@ def _queued_rows(one: QueuedBatch) -> list[str]:
     return rows
 
 
-def _status_rows(state: BatchState, failed: int, results: str) -> list[str]:
+def _status_rows(state: BatchState, shown: dict[str, Any], results: str) -> list[str]:
     from rebut.core.text import counted
     from rebut.domain.amounts import money
     from rebut.domain.limits import flag
 
     total = f"of {state.lines} " if state.lines else ""
-    parts = [f"{len(state.rows) - failed} {total}ended"]
-    parts += [f"{failed} failed"] if failed else []
-    parts += [f"{len(state.open)} begun"] if state.open else []
-    waiting = state.lines - len(state.rows) - len(state.open)
-    parts += [f"{waiting} waiting"] if state.lines and waiting > 0 else []
-    usd = None if any(row.usd is None for row in state.rows) else sum(row.usd or 0.0 for row in state.rows)
-    rows = [f"  {', '.join(parts)}; {counted(sum(row.calls for row in state.rows), 'call')}, {money(usd)}"]
+    left = [f"{shown[name]} {name}" for name in ("failed", "begun", "waiting") if shown[name]]
+    parts = [f"{shown['ended']} {total}ended", *left]
+    rows = [f"  {', '.join(parts)}; {counted(shown['calls'], 'call')}, {money(shown['usd'])}"]
     rows.append("  running now" if state.running else "  not running")
     if stopped := [row.limit for row in state.rows if row.limit]:
         rows.append(f"  {counted(len(stopped), 'debate')} stopped by {flag(stopped[-1])} of the whole batch")
-    left = state.open or failed or waiting > 0
     if left and not state.running:
         rows.append("  The same `rebut batch` command again continues: debates that ended are not run again.")
     rows.append(f"  report   rebut batch report {results}")

@@ -38,15 +38,15 @@ class BatchProgress:
 
     def line(self, space: int = 0) -> str:
         """How far it is, in the longest form that fits into `space` columns; without `space`, without a bar."""
+        from rebut.batch.results import total_usd
         from rebut.domain.amounts import money
 
         batch = self._batch
         rows = batch.rows()
         done, every = len(rows), len(batch.lines)
         failed = sum(bool(row.failure) for row in rows)
-        usd = [row.usd for row in rows]
         ends = [f"{failed} failed"] if failed else []
-        ends.append(money(None if None in usd else sum(one or 0.0 for one in usd)))
+        ends.append(money(total_usd(row.usd for row in rows)))
         left = ""
         took = time.monotonic() - self._began
         if batch.ended and took > 0:

@@ -18,7 +18,7 @@ def confirm_changed(record: Record, *, yes: bool, as_json: bool = False) -> None
 
     The file is not loaded before that: loading it runs it.
     """
-    from rebut.cli.output import say
+    from rebut.cli.output import can_ask, say
     from rebut.core.errors import UsageError
     from rebut.engine.protocol import changed_file
 
@@ -28,7 +28,7 @@ def confirm_changed(record: Record, *, yes: bool, as_json: bool = False) -> None
     if yes:
         say(f"  {said}", sys.stderr)
         return
-    if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if as_json or not can_ask():
         raise UsageError(said, "Read the change. Use --yes to run the file as it is now, or restore it.")
     say(f"  {said}", sys.stderr)
     if not click.confirm("Run the file as it is now?", err=True):

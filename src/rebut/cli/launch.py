@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rebut.api import Setup
 from rebut.cli.deadline import switch_off
 from rebut.cli.options import wants_page
-from rebut.cli.output import as_json, folded, say, say_json
+from rebut.cli.output import as_json, can_ask, folded, say, say_json
 from rebut.cli.runner import Act, CommandRun, perform
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.errors import Interrupted, NothingRead, Paused, RebutError, UsageError
@@ -388,14 +388,14 @@ def with_kind(wanted: Wanted) -> Wanted:
     asked = question(target)
     if asked is None:
         return wanted
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask():
         raise unanswerable(target)
     return replace(wanted, target=_ask(asked))
 
 
 def offered(wanted: Wanted) -> Wanted:
     """Where nothing was given and nothing has changed: the last message of an assistant, if the user wants it (J14)."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask():
         return wanted
     from rebut.workspace.targets.transcripts import last_said
 

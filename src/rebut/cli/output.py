@@ -28,6 +28,11 @@ def is_plain() -> bool:
     return bool(os.environ.get("REBUT_PLAIN") or (here and here.find_root().meta.get("rebut.plain")))
 
 
+def can_ask() -> bool:
+    """Whether there is a person to ask: a terminal for the answer, and one for the question."""
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
+
+
 def spoken(text: str) -> str:
     """Rows without layout: columns are joined by commas, empty rows are removed."""
     out = []

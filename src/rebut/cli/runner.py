@@ -22,7 +22,7 @@ from rebut.cli.failure_advice import Unanswered, unanswered
 from rebut.cli.json_result import brief
 from rebut.cli.live_page import LivePage
 from rebut.cli.options import LONGEST, wants_page
-from rebut.cli.output import folded, is_plain, rows_of_terminal, say, say_json, width
+from rebut.cli.output import folded, rows_of_terminal, say, say_json, width
 from rebut.cli.screen import hotkeys
 from rebut.cli.screen.hotkeys import Keys
 from rebut.cli.screen.screen import Screen
@@ -131,7 +131,7 @@ class CommandRun:
             self.control.on_heard = self.page.listen(self.control.on_heard)
             self.control.on_wait = self.page.waits(self.screen.waits)
             self.backends = {**self.page.backends(), **(backends or {})}
-        self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json, is_plain()) else None
+        self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json) else None
         if self.keys:
             self.screen.foot = self.keys.foot
         self.record: Record | None = None

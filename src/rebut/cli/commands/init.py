@@ -22,9 +22,9 @@ def init_command() -> int:
     It asks nothing that it can find out. A key is saved in your own config folder, never in a repository.
     """
     from rebut.api import Setup
-    from rebut.cli.output import say
+    from rebut.cli.output import can_ask, say
 
-    attended = sys.stdin.isatty() and sys.stderr.isatty()
+    attended = can_ask()
     say("  looking for tools, keys and servers …", sys.stderr)
     setup = Setup()
     found = _show(setup)

@@ -6,6 +6,7 @@ import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING
 
 import click
@@ -49,7 +50,7 @@ def mcp_command(what: str, root: Path | None, hosts: tuple[str, ...], only_print
     found = [host for host in HOSTS if (host.name in hosts if hosts else host.is_here(os.environ))]
     if only_print:
         for host in found or HOSTS:
-            say(f"{host.name}\n{_indented(host.printed(_entry(), os.environ))}\n", verbatim=True)
+            say(f"{host.name}\n{indent(host.printed(_entry(), os.environ).rstrip(), '  ')}\n", verbatim=True)
         return 0
     if not found:
         raise UsageError("no agent host was found", f"Name one with --host: {', '.join(HOST_NAMES)}.")
@@ -137,7 +138,3 @@ def _edited(host: McpHost, entry: HostEntry | None, yes: bool, done: str) -> str
             return ""
     copy = change.write()
     return f"{done}, in {change.path}{f'; the file as it was: {copy.name}' if copy else ''}"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())

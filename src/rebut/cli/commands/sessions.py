@@ -88,14 +88,14 @@ def delete_command(ids: tuple[str, ...], yes: bool, as_json: bool) -> int:
     ID is a session id or its first letters, a slug, or `last`. Files that a session wrote elsewhere are kept. A
     running session is not deleted.
     """
-    from rebut.cli.output import say, say_json
+    from rebut.cli.output import can_ask, say, say_json
     from rebut.core.errors import UsageError
     from rebut.core.text import cut, plural
     from rebut.record import sessions
 
     folders = list(dict.fromkeys(folder_of(id) for id in ids))
     if not yes:
-        if as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if as_json or not can_ask():
             raise UsageError(
                 "`rebut delete` asks for confirmation, which needs a terminal",
                 "Use --yes to delete without confirmation.",

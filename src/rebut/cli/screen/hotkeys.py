@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from rebut.cli.output import can_ask, is_plain
 from rebut.core.errors import RecordError
 from rebut.core.text import cut_start
 from rebut.domain.amounts import duration
@@ -144,7 +145,7 @@ class Keys:
             refused = error.message
         self._said = (f"no: {refused}", time.monotonic()) if refused else ("", 0.0)
 
-    def _decided(self, key: str, note: str = "") -> str:
+    def _decided(self, key: str, note: str) -> str:
         """Do what a key stands for; returns why not, if that is refused."""
         control = self._control
         if control.draining and key in (SETTLE, MORE, SKIP, NOTE):
@@ -188,11 +189,9 @@ class Keys:
         return [row[: width - 1] for row in rows]
 
 
-def wanted(quiet: bool, plain: bool) -> bool:
+def wanted(quiet: bool) -> bool:
     """Whether hotkeys can be used: a terminal for input and progress, not quiet, not plain."""
-    if quiet or plain or os.environ.get("TERM") == "dumb":
-        return False
-    return bool(sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty())
+    return not (quiet or is_plain() or os.environ.get("TERM") == "dumb") and can_ask()
 
 
 def one_key() -> str:

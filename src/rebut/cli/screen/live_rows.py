@@ -69,7 +69,7 @@ class LiveRows:
             return []
         for one in list(self.held):
             took = duration(one.ms / 1000)
-            rows.append(f"{_head(one.key, column)} {took:>8}  answered")
+            rows.append(f"{row_head(one.key, column)} {took:>8}  answered")
             rows += self._points(one.key, most, width)
         if self.spent:
             in_doubt = max(0, self.spent.in_doubt - len(self.asked))  # calls in flight are not in doubt
@@ -86,7 +86,7 @@ class LiveRows:
 
     def _in_flight(self, key: str, asked: Asked, took: float, column: int, width: int) -> str:
         why = f" ({asked.why})" if asked.why != "ask" else ""
-        head = f"{_head(key, column)} {duration(took):>8}{why}"
+        head = f"{row_head(key, column)} {duration(took):>8}{why}"
         if key in self.waits:
             return f"{head}  {self._waiting(key)}"
         answer, space = self.answers.get(key), width - len(head) - 5
@@ -145,7 +145,8 @@ def roughly(seconds: float) -> str:
     return f"{round(seconds / 10) * 10} s" if seconds < 95 else f"{round(seconds / 60)} min"
 
 
-def _head(key: str, column: int) -> str:
+def row_head(key: str, column: int) -> str:
+    """How a row about a call begins: the seat and the step."""
     step = key.rpartition("/")[2].rpartition("@")[0]
     return f"    {seat_of(key):<{column}} {step:<11}"
 

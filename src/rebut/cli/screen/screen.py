@@ -127,10 +127,9 @@ class Screen:
                 self._flush()
                 self.moving.answers.pop(key, None)
                 self._gone.add(key)
-                step, _, seat = e.key.rpartition("/")[2].rpartition("@")
                 self._heading(e.key)
                 said = cut(f"{e.failure}, {e.message}", width() - 27 - self._column)
-                self._line(f"    {seat:<{self._column}} {step:<11} failed: {said}")
+                self._line(f"{live_rows.row_head(e.key, self._column)} failed: {said}")
             case _:
                 pass
 
@@ -271,9 +270,8 @@ class Screen:
             return
         self.moving.waits[key] = (words, time.monotonic())
         if not self.live:  # without a live view it is printed once
-            step, _, seat = key.rpartition("/")[2].rpartition("@")
             self._heading(key)
-            self._line(f"    {seat:<11} {step:<11} {words}")
+            self._line(f"{live_rows.row_head(key, self._column)} {words}")
 
     def paused(self, stops: bool) -> None:
         """Ctrl-Z: stop the live view and show the cursor until the process continues."""

@@ -18,8 +18,8 @@ from pydantic import BaseModel
 import rebut
 from rebut import __all__ as door
 from rebut.cli.app import EXITS, app, help_page, whole_page
+from rebut.cli.brief_help import ALL_OPTIONS
 from rebut.cli.index import COMMANDS
-from rebut.cli.options import ALL_OPTIONS
 from rebut.domain.doubts import CLAIMS, RULES
 from rebut.engine.protocol import BUILT_IN, load
 from rebut.record.events import KINDS

@@ -11,10 +11,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from rebut.cli import deadline
+from rebut.cli.brief_help import HELP_ALL, MAIN_OPTIONS
 from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS, FIRST, FORMER
-from rebut.cli.main_options import MAIN_OPTIONS
-from rebut.cli.options import ALL_OPTIONS
 from rebut.core.errors import RebutError, UsageError
 
 EXITS = """\
@@ -73,23 +72,6 @@ PLAIN = click.Option(
     expose_value=False,
     callback=_set_plain,
     help="Plain lines for screen readers: no live view, no columns. [REBUT_PLAIN]",
-)
-
-
-def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        ctx.meta[ALL_OPTIONS] = True
-        click.echo(ctx.get_help())
-        ctx.exit()
-
-
-HELP_ALL = click.Option(
-    ["--help-all"],
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_all,
-    help="Show this message with all options, and exit.",
 )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from rebut.cli.main_options import MAIN_OPTIONS
+from rebut.cli.brief_help import Brief
 
 if TYPE_CHECKING:
     from rebut.cli.gate_flags import Gating
@@ -85,36 +85,6 @@ PATH = Completed("path", tuple, files=True)
 
 SCOPES = "uncommitted, staged, commit:SHA, base:BRANCH, range:A..B or file:PATH"
 json_flag = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-
-
-class Brief(click.Command):
-    """A command whose `--help` shows the options that matter most; `--help-all` shows all of them."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        params, more = [p for p in self.get_params(ctx) if isinstance(p, click.Option)], 0
-        if not ctx.meta.get(ALL_OPTIONS):
-            by_name = {param.name: param for param in params}
-            main = [by_name[name] for name in MAIN_OPTIONS[self.name or ""]]
-            more, params = len(params) - len(main) - 1, [*main, params[-1]]  # the last is `--help`
-        rows = [record for param in params if (record := param.get_help_record(ctx)) is not None]
-        with formatter.section("Options"):
-            formatter.write_dl(rows)
-        if more:
-            formatter.write_paragraph()
-            with formatter.indentation():
-                formatter.write_text(f"{more} more options: {ctx.command_path} --help-all")
-
-
-class BriefGroup(Brief, click.Group):
-    """The same for a command that has commands of its own."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
-
-
-ALL_OPTIONS = "rebut.all-options"
-"""The key under which a context says that its help shows all options."""
 
 
 class Many(Brief):

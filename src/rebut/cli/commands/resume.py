@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rebut.cli.brief_help import Brief
 from rebut.cli.changed_protocol import confirm_changed, yes_option
 from rebut.cli.options import (
     PATH,
     SESSION,
     SPEC,
-    Brief,
     deadline_option,
     gate_options,
     given_limits,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.options import PATH, SPEC, BriefGroup, json_flag
+from rebut.cli.brief_help import BriefGroup
+from rebut.cli.options import PATH, SPEC, json_flag
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,8 @@ import click
 from rebut.cli.brief_help import Brief
 from rebut.cli.commands.batch_queue import AT_ONCE, ON, upgrade_command, work_command
 from rebut.cli.commands.batch_results import report_command, status_command
-from rebut.cli.options import PATH, SPEC, json_flag
+from rebut.cli.completion import PATH, SPEC
+from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
     from rebut.api import Setup

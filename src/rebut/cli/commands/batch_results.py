@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebut.cli.commands.batch_queue import ON
-from rebut.cli.options import PATH, json_flag
+from rebut.cli.completion import PATH
+from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
     from rebut.batch.queue import QueuedBatch

@@ -12,7 +12,8 @@ from typing import get_args
 
 import click
 
-from rebut.cli.options import PATH, json_flag
+from rebut.cli.completion import PATH
+from rebut.cli.options import json_flag
 
 BAD = ("absent", "moved")
 LARGEST = 20_000_000

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import SPEC, json_flag
+from rebut.cli.completion import SPEC
+from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rebut.cli.commands.show import folder_of, root
-from rebut.cli.options import SESSION, gate_options, json_flag
+from rebut.cli.completion import SESSION
+from rebut.cli.options import gate_options, json_flag
 from rebut.core.files import repository
 
 if TYPE_CHECKING:

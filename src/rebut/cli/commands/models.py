@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.options import Completed, json_flag
+from rebut.cli.completion import Completed
+from rebut.cli.options import json_flag
 from rebut.core.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rebut.cli.completion import PATH, PROTOCOL, SPEC
 from rebut.cli.options import (
     EFFORT,
-    PATH,
-    PROTOCOL,
     SCOPES,
-    SPEC,
     Many,
     call_limit,
     collect_limits,

@@ -11,17 +11,8 @@ import click
 
 from rebut.cli.brief_help import Brief
 from rebut.cli.changed_protocol import confirm_changed, yes_option
-from rebut.cli.options import (
-    PATH,
-    SESSION,
-    SPEC,
-    deadline_option,
-    gate_options,
-    given_limits,
-    limits,
-    output,
-    pairs,
-)
+from rebut.cli.completion import PATH, SESSION, SPEC
+from rebut.cli.options import deadline_option, gate_options, given_limits, limits, output, pairs
 from rebut.cli.pydantic_loader import load_pydantic
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from rebut.cli.options import SESSION, json_flag
+from rebut.cli.completion import SESSION
+from rebut.cli.options import json_flag
 
 PATIENCE = 5.0
 """Seconds to wait until the process that runs the debate has recorded the note."""

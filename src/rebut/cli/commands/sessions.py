@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rebut.cli.commands.show import folder_of, root
-from rebut.cli.options import SESSION, json_flag
+from rebut.cli.completion import SESSION
+from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
     from rebut.record.record import Record

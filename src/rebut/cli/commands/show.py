@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rebut.cli.changed_protocol import confirm_changed, yes_option
-from rebut.cli.options import SESSION, json_flag
+from rebut.cli.completion import SESSION
+from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
     from rebut.core.json_value import Json

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebut.cli.brief_help import BriefGroup
-from rebut.cli.options import PATH, SPEC, json_flag
+from rebut.cli.completion import PATH, SPEC
+from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rebut.cli.completion import PATH, SPEC
 from rebut.cli.options import (
     EFFORT,
-    PATH,
     REVIEW_NAMES,
-    SPEC,
     Many,
     call_limit,
     collect_limits,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from rebut.cli.options import NO_OPEN, SESSION
+from rebut.cli.completion import SESSION
+from rebut.cli.options import NO_OPEN
 
 
 @click.command("view")

@@ -16,7 +16,6 @@ from repositories import commit, git
 import rebut
 from rebut.api import Setup
 from rebut.cli.gate_flags import Gating
-from rebut.cli.launch import applied
 from rebut.core.json_value import Json
 from rebut.engine.debate import Debate
 from rebut.protocols import cross
@@ -58,11 +57,10 @@ def both(shop: Path, patch: str = crosses.PATCH, scope: str = "uncommitted") -> 
         "r1/judgement@judge": crosses.judgement("B"),
         "r1/version.code@critic": crosses.patch(patch),
     }
-    refused: list[str] = []
     named = Gating(also=diff.touched(patch))  # the patches here also change files that were not reviewed
     outcome = crosses.review(shop, said, Wanted(scope=scope))
-    outcome = asyncio.run(applied(Setup(workspace=shop), outcome, refused, named))
-    assert not refused and outcome.notes[-1].startswith("applied"), outcome.notes
+    outcome = asyncio.run(named.patched(Setup(workspace=shop), outcome))
+    assert not named.refused and outcome.notes[-1].startswith("applied"), outcome.notes
     [final] = (shop / ".git/review-loop").glob("*/final.patch")
     by_hand = subprocess.run(["git", "apply", str(final)], cwd=copy, capture_output=True, text=True, check=False)
     assert by_hand.returncode == 0, by_hand.stderr + final.read_bytes().decode("utf-8", "replace")

@@ -63,6 +63,8 @@ class Gating:
     """Files that it may change besides those of the reviewed change."""
     applied: bool = False
     """The final version was applied, so the findings that it fixes no longer count."""
+    refused: bool = False
+    """It was not applied, although that was wanted."""
     held: GateGrounds = field(default_factory=GateGrounds)
     target: Target | None = None
     unread: RebutError | None = None
@@ -207,6 +209,27 @@ class Gating:
         if isinstance(error, UNDECIDED) and error.exit_code and passes:
             error.exit_code = 0
             error.add_note("The gate passes: its policy lets inconclusive reviews pass.")
+
+    async def patched(self, setup: Setup, outcome: Outcome) -> Outcome:
+        """Apply the final patch; the outcome has a note on the result."""
+        from rebut.ci.apply import NotApplied, apply, final_patch
+
+        patch = final_patch(outcome)
+        if not patch:
+            return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
+        why = "not applied: the review is inconclusive. --force applies its patch nevertheless"
+        if outcome.conclusive or self.force:
+            folder = setup.find(outcome.session)
+            try:
+                changed = await apply(patch, sessions.load(folder), folder, setup.environment, self.also)
+            except NotApplied as error:
+                why = f"not applied: {error.message}. {error.hint}".strip()
+            else:
+                self.applied = True
+                done = f"applied to the working tree: {', '.join(changed)}"
+                return outcome.filled(notes=(*outcome.notes, done))
+        self.refused = True
+        return outcome.filled(notes=(*outcome.notes, why))
 
     def judge(self, outcome: Outcome) -> Judged:
         """The outcome without dismissed findings, and the result of the gate."""

@@ -15,15 +15,12 @@ from rebut.core.errors import NothingRead, RebutError, UsageError
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan
 from rebut.engine.start import start
-from rebut.record import sessions
 from rebut.setup.verbs import planned
 
 if TYPE_CHECKING:
     from rebut.cli.gate_flags import Gating
     from rebut.cli.repeated_runs import Repeat
     from rebut.workspace.targets.target import Wanted
-
-APPLIED = "applied to the working tree"
 
 
 def launch(
@@ -69,8 +66,6 @@ def launch(
             say(folded("\n".join(egress_rows(shown)), sys.stdout, 16))
         return 0
 
-    refused: list[str] = []
-
     def act_of(**changes: Any) -> Act:
         async def act(setup: Setup) -> Outcome:
             try:
@@ -85,11 +80,7 @@ def launch(
                 if gating:
                     gating.excuse(error)
                 raise
-            if not (gating and gating.apply):
-                return outcome
-            done = await applied(setup, outcome, refused, gating)
-            gating.applied = done.notes[-1].startswith(APPLIED)
-            return done
+            return await gating.patched(setup, outcome) if gating and gating.apply else outcome
 
         return act
 
@@ -111,7 +102,7 @@ def launch(
         return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
     judge = gating.judge if gating else None
     code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
-    return code or (3 if refused else 0)
+    return code or (3 if gating and gating.refused else 0)
 
 
 def repeated(named: dict[str, Any]) -> Repeat | None:
@@ -124,23 +115,3 @@ def repeated(named: dict[str, Any]) -> Repeat | None:
     from rebut.cli.repeated_runs import Repeat
 
     return Repeat(count, out or "", named.get("seed"), named.get("temperature"))
-
-
-async def applied(setup: Setup, outcome: Outcome, refused: list[str], gating: Gating) -> Outcome:
-    """Apply the final patch; the outcome has a note on the result, and a refusal is also in `refused`."""
-    from rebut.ci.apply import NotApplied, apply, final_patch
-
-    patch = final_patch(outcome)
-    if not patch:
-        return outcome.filled(notes=(*outcome.notes, "there is no final patch, so nothing was applied"))
-    if not (outcome.conclusive or gating.force):
-        refused.append("inconclusive")
-        why = "not applied: the review is inconclusive. --force applies its patch nevertheless"
-        return outcome.filled(notes=(*outcome.notes, why))
-    folder = setup.find(outcome.session)
-    try:
-        files = await apply(patch, sessions.load(folder), folder, setup.environment, gating.also)
-    except NotApplied as error:
-        refused.append(error.message)
-        return outcome.filled(notes=(*outcome.notes, f"not applied: {error.message}. {error.hint}".strip()))
-    return outcome.filled(notes=(*outcome.notes, f"{APPLIED}: {', '.join(files)}"))

@@ -1,4 +1,4 @@
-"""The kind of target, where the user has to say it: is a text a proposal, and is the last message meant?"""
+"""The kind of a target, where only the user knows it: whether a text is code, and whether the last message is meant."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 def with_kind(wanted: Wanted) -> Wanted:
     """What is wanted, with its kind decided. Only the kind of a text can be unclear."""
-    given = (wanted.content, wanted.artifact_file, wanted.stdin, wanted.context_file, wanted.from_transcript)
-    if wanted.target == "auto" and not wanted.scope and not any(given):
+    if wanted.target != "auto":
+        return wanted
+    if not wanted.scope and not _has_text(wanted):
         wanted = _offered(wanted)
-    if wanted.target != "auto" or not any((*given, wanted.from_transcript)):
+    if not _has_text(wanted):
         return wanted
     target, _ = asyncio.run(Setup(rehearsal=True).resolve(wanted))
     from rebut.workspace.targets.resolve import question, unanswerable
@@ -32,6 +33,10 @@ def with_kind(wanted: Wanted) -> Wanted:
     if not can_ask():
         raise unanswerable(target)
     return replace(wanted, target=_ask(asked))
+
+
+def _has_text(wanted: Wanted) -> bool:
+    return any((wanted.content, wanted.artifact_file, wanted.stdin, wanted.context_file, wanted.from_transcript))
 
 
 def _offered(wanted: Wanted) -> Wanted:

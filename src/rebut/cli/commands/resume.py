@@ -58,14 +58,13 @@ def resume_session(
     from rebut.ci.apply import final_patch, is_applied
     from rebut.cli.commands.show import folder_of
     from rebut.cli.gate_flags import Gating
-    from rebut.cli.launch import applied
     from rebut.cli.runner import perform
     from rebut.core.errors import RebutError
     from rebut.domain.gate_policy import Wish
     from rebut.record import sessions
 
     confirm_changed(sessions.load(folder_of(id)), yes=yes, as_json=as_json)
-    gating, refused = Gating(Wish(fail_on, on_inconclusive)), list[str]()
+    gating = Gating(Wish(fail_on, on_inconclusive))
 
     async def act(setup: Setup) -> Outcome:
         there, _, record = setup.for_session(id)
@@ -78,12 +77,12 @@ def resume_session(
         if gating.target is None:
             return outcome
         if gating.apply and outcome.complete and not record.closed:  # a closed one was applied then, or refused
-            outcome = await applied(there, outcome, refused, gating)
+            outcome = await gating.patched(there, outcome)
         gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
         return outcome
 
     code = perform(act, as_json=as_json, quiet=quiet, deadline=deadline, backends=backends, judge=gating.judge)
-    return code or (3 if refused else 0)
+    return code or (3 if gating.refused else 0)
 
 
 @click.command("answer")

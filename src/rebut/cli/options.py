@@ -109,7 +109,7 @@ def limits(f: F) -> F:
             "minutes",
             type=float,
             metavar="M",
-            help="Minutes in total, without waiting for people.",
+            help="Minutes in total; waiting for a person does not count.",
         ),
         click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars in total."),
         click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens in total, input and output."),
@@ -185,8 +185,8 @@ def gate_options(f: F) -> F:
     """The options of a gate."""
     from rebut.domain.gate_policy import THRESHOLDS
 
-    severities, help = click.Choice(THRESHOLDS), "Exit with 1 on an open finding of this severity or above."
-    return click.option("--fail-on", type=severities, help=help)(inconclusive_option(f))
+    help = "Exit with 1 on an open finding of this severity or above; with :shown, only if a check shows it."
+    return click.option("--fail-on", type=click.Choice(THRESHOLDS), help=help)(inconclusive_option(f))
 
 
 def review_options(f: F) -> F:
@@ -260,7 +260,7 @@ def judge_options(f: F) -> F:
         ),
         click.option("--judges", type=int, metavar="1–9", help="This many judges decide by majority. [1]"),
         click.option(
-            "--both-orders", is_flag=True, help="Ask each judge in both orders of the sides. [one, which is drawn]"
+            "--both-orders", is_flag=True, help="Ask each judge in both orders of the sides. [one order, at random]"
         ),
     )
 
@@ -278,13 +278,21 @@ def target_options(f: F) -> F:
     """What `cross` reviews."""
     return with_options(
         f,
-        click.option("--target", metavar="KIND", default="auto", help="auto, code, proposal or mixed. [auto]"),
-        click.option("--scope", metavar="SCOPE", default="", help=f"{SCOPES}. [uncommitted]"),
+        click.option(
+            "--target", metavar="KIND", default="auto", help="What is reviewed: auto, code, proposal or mixed. [auto]"
+        ),
+        click.option("--scope", metavar="SCOPE", default="", help=f"Which change: {SCOPES}. [uncommitted]"),
         scope_options,
         click.option(
             "--artifact-file", type=PATH, metavar="FILE", default="", help="The file with the text to review."
         ),
-        click.option("--context-file", type=PATH, metavar="FILE", default="", help="The file with the last message."),
+        click.option(
+            "--context-file",
+            type=PATH,
+            metavar="FILE",
+            default="",
+            help="A file with the last message of your agent, to review.",
+        ),
         click.option(
             "--from-transcript", is_flag=True, help="Review the last answer of your coding agent in this folder."
         ),
@@ -303,12 +311,22 @@ def cross_options(f: F, author: Callable[[F], F] = AUTHOR) -> F:
         click.option("--judge", type=SPEC, help="The model that judges the findings. [the author's]"),
         click.option("--intensity", metavar="LEVEL", help="quick, standard or extensive: sets rounds and time limits."),
         click.option(
-            "--max-rounds", "--rounds", "rounds", type=int, metavar="1–5", help="Maximum number of rounds. [1, 3 or 5]"
+            "--max-rounds",
+            "--rounds",
+            "rounds",
+            type=int,
+            metavar="1–5",
+            help="Maximum number of rounds. [by --intensity: 1, 3 or 5]",
         ),
         click.option("--mode", metavar="MODE", help="auto: the judge decides; manual: you decide. [auto]"),
-        click.option("--backend-timeout-seconds", type=float, metavar="S", help="Same as --timeout. [180, 600 or 900]"),
         click.option(
-            "--skip-materialize-opposite", is_flag=True, help="After choice B, do not write the final artifact."
+            "--backend-timeout-seconds",
+            type=float,
+            metavar="S",
+            help="Same as --timeout. [by --intensity: 180, 600, 900]",
+        ),
+        click.option(
+            "--skip-materialize-opposite", is_flag=True, help="If the critic wins (choice B), write no final version."
         ),
         EFFORT,
         click.option("--state-dir", type=PATH, metavar="DIR", help="The parent of the session folders. [in .git]"),

@@ -46,7 +46,7 @@ class BatchCommand(Brief):
 
 @click.command("batch", cls=BatchCommand)
 @click.argument("file", type=PATH, required=False, default="")
-@click.option("--each", metavar="COMMAND", help="A debate for each line that COMMAND prints; see below.")
+@click.option("--each", metavar="COMMAND", help="One debate for each line that COMMAND prints.")
 @click.option("--with", "company", type=SPEC, metavar="A,B", help="With --each: the critic and the judge.")
 @click.option("--out", type=PATH, metavar="FILE", help="Where the results go, one line per debate.")
 @ON
@@ -71,15 +71,15 @@ def batch_command(
     as_json: bool,
     **limits: Any,
 ) -> int:
-    """Run many debates. FILE has one debate per line, as JSON, or is a .csv table with these columns:
+    """Run many debates. FILE has one debate per line, as JSON, or is a .csv table with these names as columns:
 
     \b
     {"id": "q1", "protocol": "duel", "topic": "Redis or Memcached?",
      "seats": {"proposer": "claude", "challenger": "codex"},
      "settings": {"rounds": 1}}
 
-    --each 'git log --format=%h v1.0..' reviews each commit. In a FILE with one line, {} is the first word of each line
-    that COMMAND prints.
+    --each 'git log --format=%h v1.0..' reviews each commit that this command prints. With a FILE of one line, that
+    debate is run for each line that the command prints: {} stands for the first word of that line.
 
     Every line is checked before a model is called. The same command again does only what is missing: debates that were
     interrupted or failed are resumed, and recorded answers are not asked again.

@@ -51,7 +51,7 @@ _NEEDED = click.option(
     help="How long calls in flight may take after SIGTERM. [30]",
 )
 @click.option("--until-empty", is_flag=True, help="End when no debate is left, instead of waiting for more.")
-@click.option("--status-file", type=PATH, metavar="FILE", help="A JSON file that says how the worker is.")
+@click.option("--status-file", type=PATH, metavar="FILE", help="Keep the state of the worker in this file, as JSON.")
 @click.option("--log-json", is_flag=True, help="Log each event as one line of JSON.")
 def work_command(
     on: str, at_once: int, grace: float, until_empty: bool, status_file: str | None, log_json: bool

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("doctor")
 @click.argument("specs", type=SPEC, nargs=-1, metavar="[SPEC]…")
 @click.option("--offline", is_flag=True, help="Call no model: only check what is installed and configured.")
-@click.option("--deep", is_flag=True, help="More calls: a form, non-ASCII, 200 kB, each effort.")
+@click.option("--deep", is_flag=True, help="More calls: a form, non-ASCII text, 200 kB of text, each level of effort.")
 @click.option("--timeout", type=float, default=60.0, metavar="S", help="Seconds per call. [60]")
 @json_flag
 def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: float, as_json: bool) -> int:

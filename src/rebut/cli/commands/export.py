@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     "form",
     type=click.Choice(["md", "html", "json", "adr", "sarif", "github", "comment", "tests"]),
     default="md",
-    show_default=True,
+    help="What to write. [md]",
 )
 @click.option(
     "--output",
@@ -55,11 +55,11 @@ def export_command(
 ) -> int:
     """Export a session: as HTML, Markdown or JSON, its decision as an ADR, a review as SARIF or annotations.
 
-    `comment` is the comment on a pull request: findings with their code, what was fixed since, and the gate. ID may
-    also be a SARIF file that rebut wrote. It is empty if there is nothing to say, and rebut posts nothing; see
-    docs/pull-requests.md for a workflow that keeps one comment up to date.
+    `comment` is a comment for a pull request: findings with their code, what was fixed since, and the gate. It is empty
+    if there is nothing to say. ID may then be a SARIF file that rebut wrote. rebut does not post the comment:
+    docs/pull-requests.md has a workflow that does, and keeps it up to date.
 
-    `tests` writes the checks that were shown as test files, ready for the repository.
+    `tests` makes a test file of each check that showed its point.
 
     HTML is one file that shows the debate in any browser, without a network. It has what was said and the lines that
     were cited; it leaves out prompts and files that no citation names, unless you add --with-prompts.

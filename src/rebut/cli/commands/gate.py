@@ -34,8 +34,9 @@ USUAL = "P1"
 def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_json: bool) -> int:
     """Pass or fail the review of session ID by its findings. Calls no model.
 
-    The threshold is yours or the base commit's, else P1. Exit code 1 if a finding at or above it is open, 3 if the
-    review is inconclusive. A finding is open unless the judge rejected it or the critic withdrew it.
+    The threshold is that of your flags or config, or a stricter one of the base commit; else P1. Exit code 1 if a
+    finding at or above it is open, 3 if the review is inconclusive. A finding is open unless the judge rejected it or
+    the critic withdrew it.
     """
     from rebut.cli.output import say, say_json, width
     from rebut.domain.gate_policy import Wish
@@ -126,7 +127,9 @@ def _above(severity: str) -> str:
 @click.command("dismiss")
 @click.argument("finding", required=False, default="")
 @click.option("--reason", metavar="TEXT", default="", help="Why; shown wherever the finding is hidden.")
-@click.option("--like", metavar="FINDING", default="", help="Dismiss its rule or category in --glob. Implies --shared.")
+@click.option(
+    "--like", metavar="FINDING", default="", help="Dismiss all of its rule or category in --glob. Implies --shared."
+)
 @click.option(
     "--glob", metavar="GLOB", default="", help="With --like: a path, a folder or a pattern such as 'tests/*'."
 )

@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 @click.option("--challenger", type=SPEC, help="The model that attacks it; not the proposer's model.")
 @judge_options
 @click.option("--rounds", type=int, metavar="1–5", help="Rounds of challenge and defense. [2]")
-@click.option(
-    "--all-rounds", is_flag=True, help="Hold every round, even if no point is open any more. Only duel has this flag."
-)
+@click.option("--all-rounds", is_flag=True, help="Hold every round, even if no point is open any more.")
 @EFFORT
 @click.option("--model-proposer", metavar="MODEL", help="Replace the model in the proposer's spec.")
 @click.option("--model-challenger", metavar="MODEL", help="Replace the model in the challenger's spec.")
@@ -136,7 +134,9 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
 @click.argument("topic")
 @click.option("--lead", type=SPEC, help="The model that takes a position and defends it.")
 @click.option("--challenger", type=SPEC, multiple=True, help="A model that attacks it; repeat for more.")
-@click.option("--judge", type=SPEC, help="The model that writes personas and rules. [a third family, else the lead's]")
+@click.option(
+    "--judge", type=SPEC, help="The model that writes the personas, and decides. [a third family, else the lead's]"
+)
 @click.option(
     "--max-rounds", "rounds", type=int, metavar="1–10", help="Maximum rounds, the first challenge included. [5]"
 )

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 @click.command("rerun")
 @click.argument("id", type=SESSION, default="last")
 @click.argument("point", required=False, default="")
-@click.option("--here", is_flag=True, help="On the files as they are now: does each check pass?")
+@click.option("--here", is_flag=True, help="Run them on the files as they are now: does each pass?")
 @json_flag
 def rerun_command(id: str, point: str, here: bool, as_json: bool) -> int:
     """Run the checks of session ID again, or only those of POINT (such as F2), in the sandbox. Calls no model.
 
-    They run on the files that were debated. Exit code 0 if each has the same mark as on record, 1 if one has another,
-    3 if one could not be run. With --here they run on the files as they are now: 0 if all pass, 1 if one does not. One
-    that is to print something passes if it prints that.
+    They run on the files that were debated. Exit code 0 if every mark is the same as on record, 1 if one differs, 3 if
+    a check could not be run. With --here, they run on the files as they are now: 0 if all pass, 1 if one fails. A check
+    that is meant to print something passes if it prints it.
     """
     from rebut.cli.output import say, say_json, width
     from rebut.core.errors import UsageError

@@ -21,7 +21,9 @@ USUAL = 30
 
 @click.command("list")
 @click.option("--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
-@click.option("--number", "-n", type=click.IntRange(min=1), help=f"List so many at most. [{USUAL}; with --json all]")
+@click.option(
+    "--number", "-n", type=click.IntRange(min=1), metavar="N", help=f"List so many at most. [{USUAL}; with --json all]"
+)
 @json_flag
 def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
     """List the sessions of this folder, newest first."""

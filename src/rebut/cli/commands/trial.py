@@ -23,11 +23,13 @@ AT_ONCE = 8
 @click.group("trial", cls=BriefGroup, invoke_without_command=True)
 @click.option("--with", "company", type=SPEC, metavar="A,B", help="A reviews; the others judge and challenge.")
 @click.option("--pairs", "count", type=click.IntRange(1, 1000), default=60, metavar="N", help="Pairs to review. [60]")
-@click.option("--arms", default="", metavar="LIST", help="Of one, vote, cross, checks, panel, lint. [all that may run]")
+@click.option(
+    "--arms", default="", metavar="LIST", help="Some of one, vote, cross, checks, panel, lint. [all that may run]"
+)
 @click.option("--run-checks", is_flag=True, help="Allow code to run, in a sandbox: for the arm checks, and --repo.")
 @click.option("--repo", type=PATH, metavar="DIR", help="Take the pairs from this repository; its tests are run.")
 @click.option("--seed", type=int, default=1, metavar="N", help="Which pairs are taken. [1]")
-@click.option("--out", type=PATH, metavar="DIR", help="Where its results go. [a folder of your own, by its models]")
+@click.option("--out", type=PATH, metavar="DIR", help="Where its results go. [a folder beside your sessions]")
 @click.option("--at-once", type=click.IntRange(1, 1000), default=AT_ONCE, metavar="N", help="Reviews at once. [8]")
 @click.option("--max-usd", "usd", type=float, metavar="USD", help="Dollars for the whole trial.")
 @click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens for the whole trial.")
@@ -40,8 +42,9 @@ def trial_command(ctx: click.Context, /, **named: Any) -> int:
     """Measure whether a debate helps: review small changes with one planted defect each, and their twins without.
 
     Every arm reviews every pair: one model alone, a vote of that model with as many tokens as the debate, a cross
-    review, a panel, and static analysers alone. A hit is the right place and the right kind of defect, and is shown
-    beside chance. First, one model alone must be better than chance on six pairs. The same command again continues.
+    review, a panel, and static analysers alone. A hit names the right place and the right kind of defect; what
+    chance would hit is shown beside it. First, one model alone must be better than chance on six pairs. The same
+    command again continues.
     """
     if ctx.invoked_subcommand:
         return 0

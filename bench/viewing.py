@@ -119,7 +119,7 @@ def _grown(folder: Path, *, own_points: bool) -> None:
 
 
 def _exported(folder: Path, files: int, about: str) -> Row:
-    from rebut.cli.live_page import debated_versions
+    from rebut.cli.debated_versions import debated_versions
     from rebut.web.document import document
 
     with ThreadPoolExecutor(1) as thread:  # playwright has an event loop in this one

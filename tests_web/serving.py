@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rebut.cli.live_page import debated_versions
+from rebut.cli.debated_versions import debated_versions
 from rebut.web.server import Viewer
 
 

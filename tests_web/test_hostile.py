@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 from repositories import commit, new
 
 import rebut
-from rebut.cli.live_page import debated_versions
+from rebut.cli.debated_versions import debated_versions
 from rebut.record import sessions
 from rebut.web.document import document
 from rebut.workspace.targets.target import Wanted

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect
 
-from rebut.cli.live_page import debated_versions
+from rebut.cli.debated_versions import debated_versions
 from rebut.web.document import document
 from tests_web.material import Material
 from tests_web.serving import in_thread, served

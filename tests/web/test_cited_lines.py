@@ -13,7 +13,7 @@ import revisions
 from repositories import commit
 
 import rebut
-from rebut.cli.live_page import debated_versions
+from rebut.cli.debated_versions import debated_versions
 from rebut.record import sessions
 from rebut.web.cited_lines import LONGEST, MOST, quoted_in
 from rebut.web.frames import PageCitation

@@ -18,7 +18,7 @@ from recorded import FOLDERS, NAMES, copied, prompts_of, secrets_of, taken, writ
 from repositories import commit
 
 import rebut
-from rebut.cli.live_page import debated_versions
+from rebut.cli.debated_versions import debated_versions
 from rebut.record import sessions
 from rebut.web import assets
 from rebut.web.document import document, page

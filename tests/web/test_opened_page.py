@@ -59,7 +59,8 @@ def test_a_browser_that_returns_when_it_is_closed_is_served_meanwhile(
 OPENS = """
 import asyncio, os, sys
 from pathlib import Path
-from rebut.cli.live_page import debated_versions, show
+from rebut.cli.debated_versions import debated_versions
+from rebut.cli.live_page import show
 from rebut.core import process
 from rebut.web.server import Viewer
 

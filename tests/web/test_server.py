@@ -20,7 +20,7 @@ from repositories import commit, new
 from test_controls import Steering
 from yarl import URL
 
-from rebut.cli.live_page import debated_versions
+from rebut.cli.debated_versions import debated_versions
 from rebut.record import sessions
 from rebut.web import server
 from rebut.web.controls import Controls

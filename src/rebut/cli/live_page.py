@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +16,11 @@ from rebut.cli.options import NO_OPEN
 from rebut.cli.output import say
 
 if TYPE_CHECKING:
-    from rebut.engine.live_answer import LiveAnswer
     from rebut.engine.runtime import Control
     from rebut.record.record import Record
     from rebut.setup.connect import Custom
     from rebut.web.controls import Controls
     from rebut.web.server import Viewer
-    from rebut.workspace.tree import DebatedVersions
 
 GONE = 4.0
 """Seconds after which a page without a connection counts as closed: one that is loaded again is back by then."""
@@ -61,25 +59,6 @@ class LivePage:
 
         return {"human": Connection(self.controls, free, patient=True, family="human")}
 
-    def listen(self, further: Callable[[str, LiveAnswer], None] | None) -> Callable[[str, LiveAnswer], None]:
-        """What is called with each answer while it is written; `further` is called, too."""
-
-        def heard(key: str, answer: LiveAnswer) -> None:
-            self.controls.heard(key, answer)
-            if further:
-                further(key, answer)
-
-        return heard
-
-    def waits(self, further: Callable[[str, str], None]) -> Callable[[str, str], None]:
-        """What is called when a call must wait; `further` is called, too."""
-
-        def waits(key: str, reason: str) -> None:
-            self.controls.waits(key, reason)
-            further(key, reason)
-
-        return waits
-
     def ready(self, record: Record, folder: Path) -> None:
         """The debate is on record: open its page."""
         if self._session:
@@ -89,6 +68,7 @@ class LivePage:
         self._starting = asyncio.ensure_future(self._open())
 
     async def _open(self) -> None:
+        from rebut.cli.debated_versions import debated_versions
         from rebut.core.errors import RebutError
         from rebut.web.server import Viewer
 
@@ -122,6 +102,7 @@ class LivePage:
             asyncio.run(self._stay())
 
     async def _stay(self) -> None:
+        from rebut.cli.debated_versions import debated_versions
         from rebut.web.server import Viewer
 
         viewer = Viewer(self._root, self._workspace, debated_versions, session=self._session)
@@ -152,33 +133,3 @@ async def show(viewer: Viewer) -> bool:
         return False
     env = {**os.environ, "REBUT_PAGE": viewer.address()}
     return await run_for_user([sys.executable, "-I", "-c", OPEN], stdout=asyncio.subprocess.DEVNULL, env=env) == 0
-
-
-def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
-    """What the citations of a session were looked up in; None if it kept no workspace and has no target."""
-    from typing import cast
-
-    from rebut.core.errors import RebutError
-    from rebut.core.files import repository
-    from rebut.core.json_value import Json
-    from rebut.engine.runtime import redactor_of
-    from rebut.record import sessions
-    from rebut.setup import config
-    from rebut.workspace.snapshot import Snapshot
-    from rebut.workspace.targets.target import target_of
-    from rebut.workspace.tree import DebatedVersions, View
-
-    workspace = Path(record.opened.workspace)
-    known, never = list[str](), tuple[str, ...]()
-    with suppress(RebutError):  # a config file that is wrong now says nothing about an old session
-        now = config.load_config(workspace=repository(workspace), env=os.environ)
-        known, never = now.known_secrets(os.environ), now.never
-    fact, target = record.facts.get("snapshot"), target_of(record)
-    if fact is None and target is None:
-        return None
-    door = redactor_of(record, tuple(known)).door
-    view = None
-    if fact is not None:
-        taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-        view = View(taken, sessions.snapshot(folder), door)
-    return DebatedVersions.of(view, target, door, str(workspace), never)

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from rebut.cli.app import TITLE
 from rebut.cli.output import folded, say, width
 from rebut.core import event_loop
 from rebut.core.errors import RebutError
@@ -36,7 +37,7 @@ def show() -> int:
         ("check", "rebut check PLAN.md"),
         ("help", "rebut --help"),
     ]
-    say(folded("rebut: make AI models argue, check what they cite, record everything.", sys.stdout) + "\n")
+    say(folded(TITLE, sys.stdout) + "\n")
     before = ""
     for name, text in rows:
         say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")

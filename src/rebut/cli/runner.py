@@ -41,6 +41,7 @@ from rebut.core.errors import (
 from rebut.core.frozen import frozen
 from rebut.domain.outcome import Outcome, nothing_yet, so_far
 from rebut.domain.session_status import ledger_of, progress, seated
+from rebut.engine.live_answer import LiveAnswer
 from rebut.engine.resume import kill_all
 from rebut.engine.runtime import Control
 from rebut.record import sessions
@@ -123,13 +124,13 @@ class CommandRun:
         self.as_json = as_json
         self.backends = backends
         self.screen = Screen(quiet or as_json, label)
-        self.control = Control(deadline=deadline, on_wait=self.screen.waits, began=began)
-        if not (quiet or as_json) and sys.stderr.isatty():  # elsewhere points are shown once they are on record
-            self.control.on_heard = self.screen.streamed
+        self.control = Control(deadline=deadline, on_wait=self._waits, began=began)
         self.page = LivePage(self.control) if wants_page() else None
+        self._streams = not (quiet or as_json) and sys.stderr.isatty()
+        """Whether the screen shows points while they are written: elsewhere it does so once they are on record."""
+        if self._streams or self.page:
+            self.control.on_heard = self._heard
         if self.page:
-            self.control.on_heard = self.page.listen(self.control.on_heard)
-            self.control.on_wait = self.page.waits(self.screen.waits)
             self.backends = {**self.page.backends(), **(backends or {})}
         self.keys = Keys(self.control) if hotkeys.wanted(quiet or as_json) else None
         if self.keys:
@@ -266,6 +267,17 @@ class CommandRun:
         if self.page and isinstance(line.event, Attempt | Failed):
             self.page.controls.ended(line.event.key)
         self.screen.event(line)
+
+    def _heard(self, key: str, answer: LiveAnswer) -> None:
+        if self.page:
+            self.page.controls.heard(key, answer)
+        if self._streams:
+            self.screen.streamed(key, answer)
+
+    def _waits(self, key: str, reason: str) -> None:
+        if self.page:
+            self.page.controls.waits(key, reason)
+        self.screen.waits(key, reason)
 
     def _signal(self, task: asyncio.Future[Outcome], number: int) -> None:
         """The first signal waits for calls in flight and starts no new ones; the second drops them.

@@ -159,7 +159,7 @@ def _within(record: Record, folder: Path) -> PurePosixPath:
 def _page(folder: Path, with_prompts: bool) -> str:
     import asyncio
 
-    from rebut.cli.live_page import debated_versions
+    from rebut.cli.debated_versions import debated_versions
     from rebut.web.document import document
 
     return asyncio.run(document(folder, debated_versions, prompts=with_prompts))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.commands.show import folder_of, root
+from rebut.cli.commands.show import folder_of
 from rebut.cli.completion import SESSION
 from rebut.cli.options import gate_options, json_flag
 from rebut.core.files import repository
@@ -264,8 +264,9 @@ def _kept(workspace: Path) -> list[tuple[bool, Dismissal]]:
 
 def _file(workspace: Path, shared: bool) -> Path:
     from rebut.ci import dismissals
+    from rebut.record import sessions
 
-    return dismissals.shared_file(workspace) if shared else dismissals.private_file(root(), workspace)
+    return dismissals.shared_file(workspace) if shared else dismissals.private_file(sessions.home(), workspace)
 
 
 def _review(id: str) -> tuple[Review, Path]:
@@ -278,7 +279,7 @@ def _review(id: str) -> tuple[Review, Path]:
         record = sessions.load(folder_of(id))
         return Review.of(record), Path(record.opened.workspace)
     here = Path.cwd().resolve()
-    for found in sessions.of_workspace(root(), here):
+    for found in sessions.of_workspace(sessions.home(), here):
         record = sessions.load(found.folder)
         if record.closed and "target" in record.facts:
             return Review.of(record), Path(record.opened.workspace)

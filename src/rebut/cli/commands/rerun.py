@@ -68,7 +68,7 @@ async def _again(folder: Path, record: Record, checks: list[CodeCheck], here: bo
     from dataclasses import replace
 
     from rebut.api import Setup
-    from rebut.cli.live_page import debated_versions
+    from rebut.cli.debated_versions import debated_versions
     from rebut.core.files import repository
     from rebut.engine.runtime import redactor_of
     from rebut.proof.checks import CheckedSides

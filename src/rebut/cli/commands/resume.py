@@ -245,14 +245,14 @@ def with_parent(outcome: Outcome) -> Judged:
     from functools import partial
 
     from rebut.ci.recorded_reviews import reviewed_target
-    from rebut.cli.commands.show import beside, root
+    from rebut.cli.commands.show import beside
     from rebut.cli.output import width
     from rebut.cli.runner import Judged
     from rebut.domain.session_status import asked_by
     from rebut.record import sessions
     from rebut.reports import review
 
-    record = sessions.load(root() / outcome.session)
+    record = sessions.load(sessions.home() / outcome.session)
     judged, pair = Judged(outcome, outcome.exit_code), beside(record, outcome)
     if outcome.review and asked_by(record):
         target = reviewed_target(record)

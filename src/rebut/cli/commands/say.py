@@ -25,7 +25,6 @@ def say_command(id: str, text: str, as_json: bool) -> int:
     record, redacted like everything else. A debate that is not running gets it when it is resumed.
     """
     from rebut.api import Setup
-    from rebut.cli.commands.show import root
     from rebut.cli.options import topic_of
     from rebut.cli.output import say, say_json
     from rebut.core.errors import UsageError
@@ -34,7 +33,7 @@ def say_command(id: str, text: str, as_json: bool) -> int:
     from rebut.record import inbox, sessions
 
     setup, folder, record = Setup().for_session(id)
-    short = sessions.short(root(), record.opened.id)
+    short = sessions.short(folder.parent, record.opened.id)
     closed = UsageError(
         f"session {short} is closed: no seat would get the note",
         f"`rebut more {short}` or `rebut fork {short}` holds a new debate, and takes a note while it runs.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.commands.show import folder_of, root
+from rebut.cli.commands.show import folder_of
 from rebut.cli.completion import SESSION
 from rebut.cli.options import json_flag
 
@@ -33,7 +33,8 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
     from rebut.domain import session_status
     from rebut.record import sessions
 
-    found = sessions.sessions(root()) if everywhere else list(sessions.of_workspace(root(), Path.cwd().resolve()))
+    root = sessions.home()
+    found = sessions.sessions(root) if everywhere else list(sessions.of_workspace(root, Path.cwd().resolve()))
     most = number or (len(found) if as_json else USUAL)
     rows = []
     for one in found[:most]:

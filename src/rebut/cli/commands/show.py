@@ -18,16 +18,11 @@ if TYPE_CHECKING:
     from rebut.reports.compare import Pair
 
 
-def root() -> Path:
-    from rebut.record import sessions
-
-    return sessions.home()
-
-
 def folder_of(id: str) -> Path:
+    """The folder of a session that the user names."""
     from rebut.record import sessions
 
-    return sessions.find(root(), id, Path.cwd().resolve())
+    return sessions.find(sessions.home(), id, Path.cwd().resolve())
 
 
 @click.command("show")
@@ -82,7 +77,11 @@ def _outcome_rows(record: Record, folder: Path, everything: bool, width: int) ->
         return [shown, *(["", *pair.rows(width)] if pair else [])]
     running = sessions.running(folder)
     rows = [f"  {session_status.status(record, running)}."]
-    return rows if running else [*rows, f"  Continue with   rebut resume {sessions.short(root(), record.opened.id)}"]
+    return (
+        rows
+        if running
+        else [*rows, f"  Continue with   rebut resume {sessions.short(sessions.home(), record.opened.id)}"]
+    )
 
 
 def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
@@ -93,7 +92,7 @@ def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
 
     def load(id: str) -> Record | None:
         try:
-            return sessions.load(root() / id)
+            return sessions.load(sessions.home() / id)
         except RecordError:
             return None
 

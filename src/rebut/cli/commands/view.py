@@ -23,8 +23,9 @@ def view_command(context: click.Context, id: str, no_open: bool) -> int:
     import asyncio
     from contextlib import suppress
 
-    from rebut.cli.commands.show import folder_of, root
-    from rebut.cli.live_page import debated_versions, show
+    from rebut.cli.commands.show import folder_of
+    from rebut.cli.debated_versions import debated_versions
+    from rebut.cli.live_page import show
     from rebut.cli.output import say
     from rebut.record import sessions
     from rebut.web.server import Viewer
@@ -35,7 +36,7 @@ def view_command(context: click.Context, id: str, no_open: bool) -> int:
     context.meta[NO_OPEN] = no_open
 
     async def serve() -> None:
-        viewer = Viewer(root(), Path.cwd().resolve(), debated_versions, session=folder.name if folder else "")
+        viewer = Viewer(sessions.home(), Path.cwd().resolve(), debated_versions, session=folder.name if folder else "")
         await viewer.start()
         await show(viewer)
         say("  Ctrl-C ends it", sys.stderr)

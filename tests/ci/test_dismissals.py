@@ -13,7 +13,8 @@ import reviews
 from repositories import git
 
 from rebut.ci import dismissals
-from rebut.ci.dismissals import Dismissal, cited_place, dismissal, matching, parse_dismissals as parse
+from rebut.ci.cited_place import cited_place
+from rebut.ci.dismissals import Dismissal, dismissal, matching, parse_dismissals as parse
 from rebut.cli.app import enter
 from rebut.core.errors import ConfigError, UsageError
 from rebut.domain.review_result import ReviewFinding

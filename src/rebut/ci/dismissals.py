@@ -1,7 +1,6 @@
 """Dismissals: findings that stay hidden until the lines that they cite change; and whole classes of findings.
 
-A private list is in the user's state folder, a shared one in the repository. For a gate, policy and shared dismissals
-are read from the base commit, so that no change can weaken its own review.
+A private list is in the user's state folder, a shared one in the repository.
 """
 
 from __future__ import annotations
@@ -9,25 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
 from pathlib import Path
 
+from rebut.ci.cited_place import Cited, cited_place
 from rebut.core import files
-from rebut.core.citation_syntax import exact_place, understand
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.redaction import PLACEHOLDER
-from rebut.core.text import cut, squeeze
-from rebut.core.types import Changed
-from rebut.domain.gate_policy import Wish
+from rebut.core.text import cut
 from rebut.domain.review_result import ReviewFinding, ReviewResult
 from rebut.record import folder_claims, sessions as session
-from rebut.setup.config_files import LARGEST_FILE, REPO_FILE, gate_wish, parse, repository_file
-from rebut.workspace.git import Git, GitFailed
 from rebut.workspace.targets.git_change import DISMISSALS
 from rebut.workspace.targets.target import Target
 from rebut.workspace.targets.unread import covers
@@ -35,108 +29,6 @@ from rebut.workspace.targets.unread import covers
 SHARED = DISMISSALS
 LARGEST_LIST = 10_000_000
 LONGEST_REASON = 500
-
-
-# Lines that a finding cites
-
-
-@frozen
-class Cited:
-    """A place in a file, and its lines. Lines count from 1; 0 if none is named."""
-
-    path: str
-    first: int = 0
-    last: int = 0
-    lines: tuple[str, ...] = ()
-    """Empty if the text at that place is unknown."""
-    nth: int = 1
-    of: int = 1
-    """Which occurrence of these lines in the file this is (1-based), and how many there are."""
-    changed: bool = False
-    """It is in the new version of a changed file."""
-
-    @property
-    def digest(self) -> str:
-        """A hash of the lines, independent of line ends and position.
-
-        A secret counts by its kind: its placeholder differs in every session.
-        """
-        plain = (PLACEHOLDER.sub(_kind, line.rstrip("\r")) for line in self.lines)
-        text = "\n".join(plain) + f"\n{self.nth}/{self.of}"
-        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def cited_place(finding: ReviewFinding, target: Target) -> Cited | None:
-    """The place that a finding cites; None if that is no file."""
-    found = _place(finding.place, target)
-    if found is None:
-        return None
-    change, path, first, last = found
-    quote = finding.quote if finding.mark in ("found", "moved") else ""
-    if change is None:
-        return Cited(path, first, last, tuple(quote.splitlines()))
-    text, is_new = _side(change, quote)
-    every = text.split("\n") if text else []
-    if every and every[-1] == "":
-        every.pop()
-    first, last = _spanned(every, min(first, len(every)), min(last, len(every)), quote)
-    lines = tuple(every[first - 1 : last]) if first else tuple(every)
-    nth, of = _which(every, lines, first) if first else (1, 1)
-    return Cited(change.path, first, last, lines, nth, of, is_new)
-
-
-def _place(place: str, target: Target) -> tuple[Changed | None, str, int, int] | None:
-    # First, paths of the change as they are: they may contain what the citation syntax does not allow.
-    changes = {c.path: c for c in target.changes}
-    if exact := exact_place(place, changes):
-        return changes[exact.path], exact.path, exact.start, exact.end
-    read = understand(place)
-    if not read.path:
-        return None
-    path = read.path.removeprefix("./")
-    names = (path, path[2:]) if path.startswith(("a/", "b/")) else (path,)
-    mine = [c for c in target.changes if c.path in names or c.old_path in names]
-    mine = mine or [c for c in target.changes if c.path.endswith(f"/{path}")]
-    if len(mine) == 1:
-        return mine[0], mine[0].path, read.start, read.end
-    return (None, path, read.start, read.end) if read.kind == "file" else None
-
-
-def _side(change: Changed, quote: str) -> tuple[str, bool]:
-    """The version with the quote, old or new; the new one if that is unclear."""
-    if change.after is None:
-        return change.before or "", False
-    if quote and change.before is not None:
-        words = squeeze(quote)
-        if words not in squeeze(change.after) and words in squeeze(change.before):
-            return change.before, False
-    return change.after, True
-
-
-def _spanned(every: Sequence[str], first: int, last: int, quote: str) -> tuple[int, int]:
-    """First and last line, extended to the quoted lines; found by the quote if no line is named."""
-    rows = [row for row in quote.splitlines() if row.strip()]
-    if not rows:
-        return first, last
-    words = squeeze(quote)
-    if not first:
-        starts = (n for n, line in enumerate(every, 1) if squeeze(rows[0]) in squeeze(line))
-        first = last = next(starts, 0)
-    span = len(quote.strip("\r\n").splitlines())
-    if first and span > last - first + 1 and words in squeeze("\n".join(every[first - 1 : first - 1 + span])):
-        last = min(len(every), first - 1 + span)
-    return first, last
-
-
-def _which(every: Sequence[str], lines: Sequence[str], first: int) -> tuple[int, int]:
-    """Which of all blocks with these lines this is, and how many there are. One more block makes it another one."""
-    block, count = list(lines), len(lines)
-    starts = [n for n, line in enumerate(every, 1) if line == block[0] and list(every[n - 1 : n - 1 + count]) == block]
-    return starts.index(first) + 1, len(starts)
-
-
-def _kind(found: re.Match[str]) -> str:
-    return found[0].rpartition(":")[0]
 
 
 # One dismissal
@@ -345,92 +237,3 @@ def _write(file: Path, every: list[Dismissal], *, private: bool) -> None:
         files.write(file, text.encode("utf-8", "replace"), 0o600 if private else 0o666)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from error
-
-
-# Policy and dismissals of the base commit
-
-
-@frozen
-class Basis:
-    """Policy and dismissals of a base commit; empty without one (outside git, or for a text)."""
-
-    commit: str = ""
-    wish: Wish = Wish()
-    dismissals: tuple[Dismissal, ...] = ()
-
-    @property
-    def source(self) -> str:
-        return f"{REPO_FILE} at commit {self.commit[:12]}"
-
-
-async def read_basis(root: Path, base: str) -> Basis:
-    """Read policy and dismissals from a commit, never from the files as they are now."""
-    if not base:
-        return Basis()
-    git = await Git.open(root)
-    if git is None:
-        raise ConfigError(
-            f"the gate's policy is in commit {base[:12]}, but git cannot read a repository in {root}",
-            "Run the gate where the review was made.",
-        )
-    try:
-        policy = await _file(git, base, REPO_FILE, LARGEST_FILE)
-        shared = await _file(git, base, SHARED, LARGEST_LIST)
-    finally:
-        await git.close()
-    found = parse_dismissals(_decoded(shared, base), f"{SHARED} at commit {base[:12]}")
-    return Basis(base, policy_of(policy, f"{REPO_FILE} at commit {base[:12]}"), found)
-
-
-async def _file(git: Git, base: str, path: str, cap: int) -> bytes:
-    """A regular file of a commit; empty if there is none of that name."""
-    try:
-        entry = await git.run("ls-tree", "-z", "--full-tree", base, "--", path)
-        if not entry:
-            return b""
-        mode, _, oid = entry.partition(b"\t")[0].decode().split(" ")
-        if not mode.startswith("100"):
-            raise ConfigError(f"{path} at commit {base[:12]} is not a regular file", "Commit a regular file instead.")
-        data = await git.object(oid, cap)
-    except GitFailed as error:
-        raise ConfigError(
-            f"the gate's policy is in commit {base[:12]}, which cannot be read: {error.message}",
-            "Fetch that commit; a shallow clone may not have it.",
-        ) from error
-    if isinstance(data, bytes):
-        return data
-    what = "is not in this clone" if data is None else f"is larger than {cap:,} bytes"
-    raise ConfigError(f"{path} at commit {base[:12]} {what}", "Fetch it, or make it smaller.")
-
-
-def policy_of(raw: bytes, where: str) -> Wish:
-    """The `[gate]` table of a repository's file; an error has its line."""
-    table = {key: value for key, value in parse(raw, where).items() if key == "gate"}
-    try:
-        return gate_wish(repository_file(table, where))
-    except ConfigError as error:
-        wrong = re.search(r": (?:unknown key )?(gate(?:\.\w+)?)", error.message)
-        line = _line(raw.decode("utf-8", "replace"), wrong[1] if wrong else "gate")
-        told = error.message.removeprefix(where)
-        raise ConfigError(f"{where}, line {line}{told}", error.hint) from error
-
-
-def _line(text: str, key: str) -> int:
-    """The line on which a key of the `[gate]` table is set, or the table begins."""
-    name = key.partition(".")[2]
-    inside, first = False, 1
-    for n, line in enumerate(text.splitlines(), 1):
-        if head := re.match(r"\s*\[([^\]]*)\]", line):
-            inside = head[1].strip() == "gate"
-            first = n if inside else first
-        elif re.match(rf"\s*gate\s*(?:=|\.\s*{name}\b)", line) or (inside and re.match(rf"\s*{name}\b", line)):
-            return n
-    return first
-
-
-def _decoded(raw: bytes, base: str) -> str:
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{SHARED} at commit {base[:12]}, line {line}: not UTF-8", "Save it as UTF-8.") from error

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from rebut.ci import dismissals
-from rebut.ci.dismissals import Basis, Dismissal, matching
+from rebut.ci.base_policy import Basis, read_basis
+from rebut.ci.dismissals import Dismissal, matching
 from rebut.ci.recorded_reviews import Review, reviewed_target
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
@@ -172,7 +173,7 @@ class GatedReview:
 
 async def grounds(workspace: Path, root: Path, target: Target, config: Config, flags: Wish) -> GateGrounds:
     """Read policy and dismissals before any call, so that an error in them costs nothing."""
-    found = await dismissals.read_basis(workspace, target.base)
+    found = await read_basis(workspace, target.base)
     mine = flags.over(config.gate)
     policy = combined_wish(mine, found.wish, found.source)
     return GateGrounds(

@@ -7,7 +7,7 @@ from collections import Counter
 from urllib.parse import quote
 
 from rebut import __version__
-from rebut.ci.dismissals import Cited, cited_place
+from rebut.ci.cited_place import Cited, cited_place
 from rebut.ci.gate import GatedReview, stands
 from rebut.ci.recorded_reviews import Review
 from rebut.core.json_value import Json, as_row

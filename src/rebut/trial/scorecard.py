@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from rebut.ci import dismissals
+from rebut.ci.cited_place import cited_place
 from rebut.ci.recorded_reviews import reviewed_target
 from rebut.core import files
 from rebut.core.errors import RebutError
@@ -173,7 +174,7 @@ class _SessionScore:
                     continue
                 score.ruled += bool(finding.ruling)
                 score.valid += finding.ruling == "valid"
-                place = dismissals.cited_place(finding, target) if target is not None and target.changes else None
+                place = cited_place(finding, target) if target is not None and target.changes else None
                 if place is None:
                     continue
                 score.of_dismissable += 1

@@ -77,11 +77,9 @@ def _outcome_rows(record: Record, folder: Path, everything: bool, width: int) ->
         return [shown, *(["", *pair.rows(width)] if pair else [])]
     running = sessions.running(folder)
     rows = [f"  {session_status.status(record, running)}."]
-    return (
-        rows
-        if running
-        else [*rows, f"  Continue with   rebut resume {sessions.short(sessions.home(), record.opened.id)}"]
-    )
+    if not running:
+        rows.append(f"  Continue with   rebut resume {sessions.short(sessions.home(), record.opened.id)}")
+    return rows
 
 
 def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:

@@ -167,6 +167,11 @@ def until(path: Path, count: int) -> None:
         time.sleep(0.01)
 
 
+def begun(journal: Path, count: int) -> None:
+    """Wait until the sessions of so many debates are on record. The first line of the journal is about all of them."""
+    until(journal, 1 + count)
+
+
 def slow(folder: Path) -> dict[str, str]:
     """Seats whose later answers take a while, so that a batch can be hit in the middle."""
     said = {key: {"json": value, "delay": 0.3} for key, value in duels.answers(2).items()}
@@ -220,7 +225,7 @@ def test_the_debates_of_a_process_that_dies_are_resumed_by_another(workspace: Pa
     out = tmp_path / "out.jsonl"
     file = written(tmp_path / "in.jsonl", [debate(slow(tmp_path), f"q{n}") for n in range(8)])
     child = started(file, out, "--at-once", "8", "--processes", "2", "--max-calls", "100")
-    until(tmp_path / "out.jsonl.journal", 8)
+    begun(tmp_path / "out.jsonl.journal", 8)
     children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
     workers = [pid for pid in children if b"worker_process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert len(workers) == 2
@@ -248,7 +253,7 @@ def test_ctrl_c_lets_calls_in_flight_finish_and_a_second_one_drops_them(
     file = written(tmp_path / "in.jsonl", [debate(slow(tmp_path), f"q{n}") for n in range(4)])
     journal = tmp_path / "out.jsonl.journal"
     child = started(file, out, "--at-once", "2", "--processes", processes)
-    until(journal, 2)
+    begun(journal, 2)
     child.send_signal(signal.SIGINT)
     stdout, stderr = child.communicate()
     assert child.returncode == 130 and "no new calls" in stderr and "4 missing" in stdout
@@ -260,7 +265,7 @@ def test_ctrl_c_lets_calls_in_flight_finish_and_a_second_one_drops_them(
     (tmp_path / "stuck").mkdir()
     file = written(tmp_path / "stuck.jsonl", [debate(duels.seats(tmp_path / "stuck", said), "stuck")])
     child = started(file, tmp_path / "stuck-out.jsonl", "--processes", processes)
-    until(tmp_path / "stuck-out.jsonl.journal", 1)
+    begun(tmp_path / "stuck-out.jsonl.journal", 1)
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
     assert child.stderr is not None

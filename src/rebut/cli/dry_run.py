@@ -11,7 +11,7 @@ from rebut.api import Setup
 from rebut.cli.screen.live_rows import roughly
 from rebut.core.files import repository
 from rebut.core.text import counted, tokens
-from rebut.domain.amounts import size as as_size
+from rebut.domain import amounts
 from rebut.domain.limits import is_clamped
 from rebut.engine.plan import Plan, sound
 
@@ -117,7 +117,7 @@ def egress_rows(shown: Mapping[str, Any]) -> list[str]:
     out = []
     for name, row in shown["providers"].items():
         cost = "price unknown" if row["usd"] is None else f"about ${row['usd']:.2f} at most"
-        files = f"{counted(row['files'], 'file')}, {as_size(row['bytes'], 'B')}"
+        files = f"{counted(row['files'], 'file')}, {amounts.size(row['bytes'], 'B')}"
         files = f"the text under debate, {files}" if shown["text_bytes"] else files
         secrets = f"{counted(row['secrets_removed'], 'secret')} removed"
         calls = counted(row["calls"], "call")

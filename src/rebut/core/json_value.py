@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -36,5 +35,6 @@ def as_row(value: Any) -> Any:
 
 def remade(kind: type[T], row: Mapping[str, Any], **parts: Any) -> T:
     """A value from its row on record, with `parts` given. A field that a later version of rebut added is ignored."""
-    own = {one.name: row[one.name] for one in fields(cast(Any, kind)) if one.name in row}
-    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in own.items()} | parts)
+    names = cast(Any, kind).__dataclass_fields__
+    own = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in names}
+    return kind(**own | parts)

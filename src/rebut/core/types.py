@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from rebut.core.ballot import Ballot
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, remade
 
 FailureKind = Literal["timeout", "auth", "rate limit", "bad reply", "missing tool", "crashed", "budget"]
 LEFT = "left behind"
@@ -145,6 +145,10 @@ class Changed:
     """Lines of the new side that the change wrote, as first and last."""
     old_path: str = ""
     """Its path before, if it was renamed."""
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> Changed:
+        return remade(cls, row, added=tuple(map(tuple, row["added"])))
 
 
 @frozen

@@ -7,9 +7,10 @@ that the code tests what the statement says: who judges must read it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from rebut.core.frozen import frozen
+from rebut.core.json_value import remade
 
 Shows = Literal["fails only on the new version", "fails on the new version", "passes on the new version", "prints this"]
 CheckMark = Literal["shown", "refuted", "broken", "not run"]
@@ -52,6 +53,11 @@ class CodeCheck:
     def verdict(self) -> str:
         """Its mark and the reason, as prompts and reports show them."""
         return f"{self.mark or 'not run'}{f': {self.note}' if self.note else ''}"
+
+
+def check_of(row: Mapping[str, Any]) -> CodeCheck | None:
+    """The check of a recorded statement, if it has one."""
+    return remade(CodeCheck, row["check"]) if row.get("check") else None
 
 
 def strongest(found: Iterable[CodeCheck | None]) -> CodeCheck | None:

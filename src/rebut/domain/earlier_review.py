@@ -9,7 +9,7 @@ from typing import Any, cast
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.types import Changed
-from rebut.domain.checks import CodeCheck
+from rebut.domain.checks import CodeCheck, check_of
 from rebut.domain.ledger import Entry, Evidence, Move, MoveKind, Point, Severity
 from rebut.domain.review_result import RULINGS
 
@@ -83,11 +83,6 @@ class EarlierReview:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> EarlierReview:
-        changes = tuple(remade(Changed, row, added=tuple(map(tuple, row["added"]))) for row in data.get("changes", ()))
-        findings = tuple(_finding(row) for row in data.get("findings", ()))
+        changes = tuple(map(Changed.from_json, data.get("changes", ())))
+        findings = tuple(remade(CarriedFinding, row, check=check_of(row)) for row in data.get("findings", ()))
         return remade(cls, data, changes=changes, findings=findings)
-
-
-def _finding(row: Mapping[str, Any]) -> CarriedFinding:
-    check = row.get("check")
-    return remade(CarriedFinding, row, check=remade(CodeCheck, check) if check else None)

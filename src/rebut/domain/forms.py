@@ -373,8 +373,6 @@ def of(element: type[BaseModel]) -> Glance | None:
 @lru_cache(maxsize=256)
 def lists(form: type[BaseModel]) -> Mapping[str, tuple[type[BaseModel], Glance]]:
     """The lists of a form whose elements are shown, by the names of their fields."""
-    from pydantic import BaseModel
-
     out: dict[str, tuple[type[BaseModel], Glance]] = {}
     for name, field in form.model_fields.items():
         inner = get_args(field.annotation)

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.text import counted, cut, inline, squeeze, wrapped
-from rebut.domain.checks import CodeCheck
+from rebut.domain.checks import CodeCheck, check_of
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
 Decision = Literal["Keep Original", "Accept Opposite", "Compromise", "Stopped"]
@@ -239,7 +239,7 @@ class ReviewResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ReviewResult:
-        findings = tuple(_remade(_upgraded(row)) for row in data.get("findings", ()))
+        findings = tuple(remade(ReviewFinding, _upgraded(row), check=check_of(row)) for row in data.get("findings", ()))
         history = tuple(remade(Recommended, row) for row in data.get("history", ()))
         return remade(cls, data, findings=findings, history=history)
 
@@ -350,11 +350,6 @@ class ReviewResult:
         if self.stopped_by == "unread":
             return "Have a model or a person read the change: none of its files was reviewed."
         return "Settle what is unresolved." if self.unresolved else "nothing is left to do"
-
-
-def _remade(row: Mapping[str, Any]) -> ReviewFinding:
-    check = row.get("check")
-    return remade(ReviewFinding, row, check=remade(CodeCheck, check) if check else None)
 
 
 def _upgraded(row: Mapping[str, Any]) -> Mapping[str, Any]:

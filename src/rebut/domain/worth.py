@@ -61,8 +61,8 @@ class Worth:
         mine = chosen(self.keys)
         reused = sum(1 for k, c in record.calls.items() if mine(k) and c.answered and c.answered.copied_from)
         total, alone = record.active_seconds(), busy(record, mine)
-        debate = replace(_part(record, lambda key: not mine(key)), seconds=max(0.0, total - alone))
-        return replace(self, alone=replace(_part(record, mine), seconds=alone), debate=debate, reused=reused)
+        debate = replace(record.part(lambda key: not mine(key)).spent(), seconds=max(0.0, total - alone))
+        return replace(self, alone=replace(record.part(mine).spent(), seconds=alone), debate=debate, reused=reused)
 
     def to_json(self) -> dict[str, Json]:
         return {**as_row(self), "points": dict(self.points)}
@@ -122,9 +122,3 @@ def busy(record: Record, mine: Callable[[str], bool]) -> float:
             case _:
                 pass
     return total
-
-
-def _part(record: Record, mine: Callable[[str], bool]) -> Spent:
-    part = Record()
-    part.calls = {key: call for key, call in record.calls.items() if mine(key)}
-    return part.spent()

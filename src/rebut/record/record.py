@@ -6,7 +6,7 @@ Reports and the engine both read this. It never touches a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
@@ -212,15 +212,19 @@ class Record:
             unmetered=sum(1 for a in returned if a.outcome == "ok" and not a.patient and a.input is a.output is None),
         )
 
+    def part(self, mine: Callable[[str], bool]) -> Record:
+        """Only the calls whose keys are meant; it has no events."""
+        part = Record()
+        part.calls = {key: call for key, call in self.calls.items() if mine(key)}
+        return part
+
     def spent_in_rounds(self) -> Spent:
         """The cost of the rounds alone, without what came before and after them."""
-        part = Record()
-        part.calls = {key: call for key, call in self.calls.items() if IN_ROUND.match(key)}
         took = 0.0
         for before, line in pairwise(self.lines):
             if isinstance(line.event, Attempt) and IN_ROUND.match(line.event.key):
                 took += max(0.0, _worked(before, line))
-        return replace(part.spent(), seconds=took)
+        return replace(self.part(lambda key: bool(IN_ROUND.match(key))).spent(), seconds=took)
 
     def active_seconds(self) -> float:
         """Seconds during which a process worked on this debate, without the time in which people were thinking."""

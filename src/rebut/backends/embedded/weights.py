@@ -98,7 +98,7 @@ def partial(file: Path) -> Path:
 
 def larger_here(env: Mapping[str, str] | None = None) -> list[Weights]:
     """The downloaded models that can argue, the best first."""
-    return [one for one in LARGER if _length(path(one, env)) == one.size]
+    return [one for one in LARGER if is_here(one, env)]
 
 
 def _length(file: Path) -> int:

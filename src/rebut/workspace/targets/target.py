@@ -94,9 +94,7 @@ class Target:
         if kind not in KINDS or confidence not in CONFIDENCES:
             hint = "Open it with the version of rebut that made it."
             raise RecordError(f"a target of kind {kind!r} and confidence {confidence!r} is on record", hint)
-        rows = data.get("changes", ())
-        changes = tuple(remade(Changed, row, added=tuple(map(tuple, row["added"]))) for row in rows)
-        return remade(cls, data, changes=changes)
+        return remade(cls, data, changes=tuple(map(Changed.from_json, data.get("changes", ()))))
 
 
 # Changed files as a critic gets them: in full, each line with its number, as far as they fit a budget.

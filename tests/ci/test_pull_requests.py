@@ -30,7 +30,7 @@ from rebut.ci.comment import MARKER, body, read_report, remembered
 from rebut.ci.gate import GateGrounds
 from rebut.ci.output_formats import log
 from rebut.core.errors import UsageError
-from rebut.core.text import unlinked
+from rebut.core.markdown import unlinked
 from rebut.domain.gate_policy import Policy
 
 ROOT = Path(__file__).parents[2]

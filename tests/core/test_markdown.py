@@ -9,7 +9,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from rebut.core.text import inline, tame
+from rebut.core.markdown import inline, tame
 from rebut.domain.render import cell
 from rebut.protocols.revise.sections import contained
 

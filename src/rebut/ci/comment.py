@@ -18,7 +18,8 @@ from urllib.parse import quote, unquote
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import clean, counted, cut, squeeze, unlinked
+from rebut.core.markdown import unlinked
+from rebut.core.text import clean, counted, cut, squeeze
 
 MARKER = "<!-- rebut -->"
 """The first line of a comment, by which it is found again."""

@@ -18,7 +18,8 @@ from typing import Any, Literal
 
 from rebut.core.frozen import frozen
 from rebut.core.lazy_pattern import LazyPattern
-from rebut.core.text import cut, inline, squeeze, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import cut, squeeze
 from rebut.domain import checks
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, distinct, similar
 

@@ -9,7 +9,8 @@ from typing import Any, Literal, cast
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
-from rebut.core.text import counted, cut, inline, squeeze, wrapped
+from rebut.core.markdown import inline
+from rebut.core.text import counted, cut, squeeze, wrapped
 from rebut.domain.checks import CodeCheck, check_of
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rebut.core.json_value import objects
-from rebut.core.text import counted, cut, inline, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import counted, cut
 from rebut.domain.amounts import spent
 from rebut.domain.doubts import RULES
 from rebut.domain.ledger import Ledger

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from rebut.core.json_value import Json
-from rebut.core.text import cut, inline, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import cut
 from rebut.domain import render
 from rebut.domain.amounts import spent
 from rebut.domain.checks import CodeCheck

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from rebut.core.lazy_pattern import LazyPattern
-from rebut.core.text import NARROW, counted, cut, inline, wrapped
+from rebut.core.markdown import inline
+from rebut.core.text import NARROW, counted, cut, wrapped
 from rebut.core.types import LEFT, ModelSpec
 from rebut.domain.amounts import duration, money, size, spent
 from rebut.domain.checks import CHECKS

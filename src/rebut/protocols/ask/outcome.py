@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
-from rebut.core.text import cut, inline, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import cut
 from rebut.core.types import Material
 from rebut.domain.answers import Check
 from rebut.domain.checks import to_weigh

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from rebut.core.text import inline, squeeze
+from rebut.core.markdown import inline
+from rebut.core.text import squeeze
 from rebut.core.types import Changed
 from rebut.domain import render as ledgers
 from rebut.domain.fixes import lines_of

@@ -8,7 +8,8 @@ from typing import Any
 from rebut.core.ballot import Ballot
 from rebut.core.errors import ParticipantFailed
 from rebut.core.json_value import Json
-from rebut.core.text import counted, inline, squeeze, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import counted, squeeze
 from rebut.core.types import Material
 from rebut.domain.checks import to_weigh
 from rebut.domain.doubts import Doubt

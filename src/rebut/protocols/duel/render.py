@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rebut.core.text import cut, inline, squeeze, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import cut, squeeze
 from rebut.domain import render as ledgers
 from rebut.domain.ledger import UNPROVEN, Claim, Entry, Ledger, Move, Point, distinct
 from rebut.domain.render import Vocabulary, bullets, section

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rebut.core.json_value import Json, objects
-from rebut.core.text import inline, tame
+from rebut.core.markdown import inline, tame
 from rebut.domain.render import cell
 from rebut.domain.session_status import fallbacks, stood_in
 from rebut.engine.protocol import Artifact, Ended

@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from rebut.core.json_value import Json, objects
-from rebut.core.text import counted, cut, inline, squeeze, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import counted, cut, squeeze
 from rebut.domain.doubts import Doubt, heading_with
 from rebut.domain.ledger import Ledger, Point, Slip, distinct
 from rebut.domain.outcome import DecisionNotes, Outcome

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rebut.core.json_value import objects
-from rebut.core.text import inline, squeeze, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import squeeze
 from rebut.domain import render as ledgers
 from rebut.domain.ledger import Ledger, Move, Point
 from rebut.domain.render import Vocabulary, bullets, section

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from rebut.core.frozen import frozen
-from rebut.core.text import counted, cut, inline, squeeze
+from rebut.core.markdown import inline
+from rebut.core.text import counted, cut, squeeze
 from rebut.protocols.revise.render import places, tally
 from rebut.protocols.revise.settings import PLAN, REVIEW, STAGES, Stage
 from rebut.protocols.revise.state import Critiqued, Revised, ReviseState, RoundSoFar

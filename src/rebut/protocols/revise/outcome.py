@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import counted, inline, plural
+from rebut.core.markdown import inline
+from rebut.core.text import counted, plural
 from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import Ledger, Point, Severity
 from rebut.domain.outcome import REWRITTEN, Outcome, Rewritten

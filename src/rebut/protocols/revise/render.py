@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rebut.core.text import counted, cut, inline, squeeze, tame
+from rebut.core.markdown import inline, tame
+from rebut.core.text import counted, cut, squeeze
 from rebut.domain import checks, render as ledgers
 from rebut.domain.checks import CodeCheck
 from rebut.domain.forms import cited, fault_of

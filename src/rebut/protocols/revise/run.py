@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rebut.core.errors import Aborted, TooFewReplies, UsageError
-from rebut.core.text import inline
+from rebut.core.markdown import inline
 from rebut.core.types import Material
 from rebut.domain.forms import Form, cited, code_of, stated
 from rebut.domain.ledger import Claim, Entry, Ledger, Move, Slip

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rebut.core.frozen import frozen
-from rebut.core.text import squeeze, tame
+from rebut.core.markdown import tame
+from rebut.core.text import squeeze
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

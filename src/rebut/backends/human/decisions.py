@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Awaitable, Callable, Sequence
 
 from rebut.backends.human.terminal import columns, drawn, printable
 from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings, entry, in_lists, nested, ruling
 from rebut.core.json_value import Json
+from rebut.core.text import wrapped
 
 EVERYTHING, REASON, EDIT = "?", "w", "e"
 TYPING = (
@@ -84,14 +84,8 @@ class Decisions:
     def _paragraph(self, text: str, indent: str = "  ") -> None:
         for line in printable(text).splitlines() or [""]:
             lead = indent + " " * (len(line) - len(line.lstrip(" ")))
-            rows = textwrap.wrap(
-                line.strip(),
-                columns() - 2,
-                initial_indent=lead,
-                subsequent_indent=f"{lead}  ",
-                break_on_hyphens=False,
-            )
-            self._write("\n".join(rows or [""]).replace(TIED, " ") + "\n")
+            rows = wrapped(line.strip(), columns() - 2, indent=lead, hanging=f"{lead}  ", break_words=True)
+            self._write("\n".join(rows).replace(TIED, " ") + "\n")
 
     # one key each
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rebut.core import process
 from rebut.core.files import read
+from rebut.core.text import NARROW
 
 # Whole colour and cursor sequences are removed. Of longer sequences (titles, links) only the control characters are
 # removed, so that a model cannot hide text by opening a sequence and never closing it.
@@ -65,13 +66,14 @@ def unfenced(text: str) -> str:
 
 # Tables. --------------------------------------------------------------------------------------------------------------
 
-NARROW = 72
-"""Columns of a terminal below which the cells of a row are shown one below the other."""
 GAP = 2
 
 
 def drawn(rows: Sequence[Sequence[str]], width: int) -> str:
-    """A table that fits into `width`. The first row is the heading; the widest column gets the space that is left."""
+    """A table that fits into `width`. The first row is the heading; the widest column gets the space that is left.
+
+    In a narrow terminal, the cells of a row are shown one below the other.
+    """
     head, *body = rows
     if not body:
         return "  nothing was found"

@@ -88,18 +88,41 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
         cause = "unwritten"  # what was chosen does not exist, so nothing is decided
     if cause == "agreed" and _reads_nothing(debate):
         cause = "unread"  # no objection to what was not read is no agreement
-    made, planned = result(debate, state, cause), debate.planned(debate.settings.rounds)
+    made, done = result(debate, state, cause), of_rounds(state.rounds, debate.planned(debate.settings.rounds))
+    whole = cause not in ("minutes", "limit", "failed", "settled")
+    doubts = [] if whole else [Doubt("ended early", said=debate.stopped)]
+    doubts += _doubts(debate, state, cause)
+    last = state.history[-1].reason if state.history else ""
+    return Outcome(
+        kind=made.decision.lower(),
+        unsettled="not decided" if made.decision == "Stopped" else "",
+        heading=made.decision.upper() + ("" if whole else f" AFTER {done}"),
+        decision=f"{made.decision}: {state.contradiction or WHY.get(_why(made, cause), debate.stopped)}."
+        + (f" {last}" if last else ""),
+        doubts=tuple(doubts),
+        stopped=(state.unwritten or state.contradiction) if whole else debate.stopped,
+        final=made.markdown(),
+        data=data(state, made),
+        notes=tuple(state.notes),
+        worth=worth(
+            made,
+            len(state.versions) - 1,
+            "the change" if debate.target.changes else "the text",
+            "" if whole else done.lower(),
+            debate.ledger.unplaced,
+        ),
+    )
+
+
+def _doubts(debate: Debate, state: CrossState, cause: str) -> list[Doubt]:
+    """What takes something away from a review, however it ended. Some of it is also added to the notes."""
+    doubts: list[Doubt] = []
+    if cause == "rounds":
+        doubts.append(Doubt("not converged", "NOT CONVERGED", "all rounds were used"))
     stand_in = debate.spoke_for(debate.seat("critic"))
     others = [debate.seat("judge"), *(p for p in debate.seats("author") if p.spec.provider != "human")]
     # A fallback of a family of its own is a second opinion, like the critic that it replaces.
     same = bool(stand_in) and not debate.independent(stand_in, *others)
-    heading, whole = made.decision.upper(), cause not in ("minutes", "limit", "failed", "settled")
-    doubts: list[Doubt] = []
-    if not whole:
-        heading += f" AFTER {of_rounds(state.rounds, planned)}"
-        doubts.append(Doubt("ended early", said=debate.stopped))
-    elif cause == "rounds":
-        doubts.append(Doubt("not converged", "NOT CONVERGED", "all rounds were used"))
     if stand_in:
         state.notes.append(
             f"{stand_in} answered for the critic and is also the judge: one opinion, not two independent ones"
@@ -138,26 +161,7 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     held = [p.id for p in findings.valid_and_grave(debate.ledger)]
     if cause in ("agreed", "quiet") and held:
         doubts.append(Doubt("contested", said=f"the judge calls {', '.join(held)} valid"))
-    last = state.history[-1].reason if state.history else ""
-    return Outcome(
-        kind=made.decision.lower(),
-        unsettled="not decided" if made.decision == "Stopped" else "",
-        heading=heading,
-        decision=f"{made.decision}: {state.contradiction or WHY.get(_why(made, cause), debate.stopped)}."
-        + (f" {last}" if last else ""),
-        doubts=tuple(doubts),
-        stopped=(state.unwritten or state.contradiction) if whole else debate.stopped,
-        final=made.markdown(),
-        data=data(state, made),
-        notes=tuple(state.notes),
-        worth=worth(
-            made,
-            len(state.versions) - 1,
-            "the change" if debate.target.changes else "the text",
-            "" if whole else of_rounds(state.rounds, planned).lower(),
-            debate.ledger.unplaced,
-        ),
-    )
+    return doubts
 
 
 def _why(made: ReviewResult, cause: str) -> str:

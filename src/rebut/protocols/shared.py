@@ -41,8 +41,6 @@ LONG = 8192
 
 NO_CONTEXT = "No files were given."
 NO_REASON = "the judge, a person, gave no reason"
-LEVELS = (Option("h", "high", "high"), Option("m", "medium", "medium"), Option("l", "low", "low"))
-"""On ballots."""
 
 
 # asking
@@ -126,7 +124,7 @@ def ended_by(failure: Failure, round: int) -> str:
     return f"the {failure.who.seat} failed in round {round} ({describe(failure)})"
 
 
-# wording
+# wording, and what ballots have in common
 
 
 def of_rounds(done: int, planned: int) -> str:
@@ -144,6 +142,14 @@ def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> li
     there = list(known)
     names = f"the {noun}s are {', '.join(there)}" if there else f"there is no {noun} yet"
     return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in there]
+
+
+def by_first_letter(*words: str) -> tuple[Option, ...]:
+    """The options of a ballot, each with the first letter of its word as its key."""
+    return tuple(Option(word[0], word, word) for word in words)
+
+
+LEVELS = by_first_letter("high", "medium", "low")
 
 
 def places(evidence: Sequence[Evidence]) -> str:

@@ -8,7 +8,7 @@ from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.text import squeeze
 from rebut.domain.review_result import ReviewFinding
 from rebut.protocols.cross import prompts, render
-from rebut.protocols.shared import NO_REASON
+from rebut.protocols.shared import NO_REASON, by_first_letter
 
 ACCEPT, REJECT = Option("a", "valid", "accept"), Option("r", "invalid", "reject")
 CHOICE = KeyChoice("choice", "", tuple(Option(key, key, words) for key, words in prompts.SHORT.items()))
@@ -58,10 +58,7 @@ SEVERITY = KeyChoice(
 CATEGORY = KeyChoice(
     "category",
     "What is it about?",
-    tuple(
-        Option(word[0], word, word)
-        for word in ("correctness", "security", "reliability", "performance", "maintainability", "tests", "other")
-    ),
+    by_first_letter("correctness", "security", "reliability", "performance", "maintainability", "tests", "other"),
 )
 STATES = (
     Option("f", "fixed", "fixed"),

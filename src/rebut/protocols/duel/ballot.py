@@ -8,7 +8,7 @@ from rebut.core.ballot import Ballot, KeyChoice, Listed, Option, Remark, Rulings
 from rebut.core.text import squeeze
 from rebut.domain.ledger import Claim, Ledger, Point
 from rebut.protocols.duel import render
-from rebut.protocols.shared import LEVELS, NO_REASON, places
+from rebut.protocols.shared import LEVELS, NO_REASON, by_first_letter, places
 
 WINNER = KeyChoice(
     "winner",
@@ -63,14 +63,7 @@ SEVERITY = KeyChoice(
     (Option("1", "P1", "it decides the matter"), Option("2", "P2", "it weakens the case"), Option("3", "P3", "minor")),
 )
 CATEGORY = KeyChoice(
-    "category",
-    "What is it about?",
-    (
-        Option("c", "correctness", "correctness"),
-        Option("s", "security", "security"),
-        Option("d", "developer experience", "developer experience"),
-        Option("o", "other", "other"),
-    ),
+    "category", "What is it about?", by_first_letter("correctness", "security", "developer experience", "other")
 )
 MOVES = (
     Option("c", "concede", "concede: it is right"),

@@ -48,7 +48,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "verify": CommandEntry("export", "Check that a session's record is complete and unaltered.", SESSIONS),
     "gate": CommandEntry("gate", "Pass or fail a recorded review by its findings, for CI.", SESSIONS),
     "apply": CommandEntry("apply", "Apply the patch of a review, or the fixes of single findings.", SESSIONS),
-    "dismiss": CommandEntry("gate", "Hide a finding until the lines it cites change.", SESSIONS),
+    "dismiss": CommandEntry("dismiss", "Hide a finding until the lines it cites change.", SESSIONS),
     "delete": CommandEntry("sessions", "Delete sessions permanently.", SESSIONS),
     "init": CommandEntry("init", "Find your models or set up a key, then have a first debate.", MODELS),
     "doctor": CommandEntry("doctor", "Test the available models: installed, logged in, answering.", MODELS),

@@ -241,6 +241,24 @@ def test_the_debates_of_a_process_that_dies_are_resumed_by_another(workspace: Pa
     assert len(twice) <= 4, "only what was in flight when it died is asked again"
 
 
+KILLER = """import os, signal
+name, version, seats = "killer", "1", {"a": 1}
+async def run(debate):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_debate_whose_process_dies_twice_has_failed(workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "killer.py").write_text(KILLER)
+    (tmp_path / "a.json").write_text(json.dumps({"answers": {}}))
+    line = {"id": "x", "protocol": str(tmp_path / "killer.py"), "topic": "Redis?", "arm": "mine"}
+    file = written(tmp_path / "in.jsonl", [line | {"seats": {"a": f"scripted:{tmp_path / 'a.json'}"}}])
+    done = piped("batch", file, "--out", str(tmp_path / "out.jsonl"), "--processes", "2")
+    [row] = rows_of(tmp_path / "out.jsonl")
+    assert done.returncode == 3 and row["failure"] == "crashed" and "died 2 times" in row["error"], done.stderr
+    assert row["arm"] == "mine" and row["topic"] == "Redis?"
+
+
 def any_resumed(session: str) -> bool:
     return any(isinstance(line.event, Resumed) for line in read(sessions.home() / session).lines)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from rebut import api
 from rebut.api import Setup
@@ -94,21 +94,8 @@ class BatchDebate:
             await asyncio.shield(self._noted)
 
     def _row(self, spent: Spent, code: int) -> ResultRow:
-        line = self.line
-        return ResultRow(
-            line.id,
-            line.number,
-            line.hash,
-            line.fields.protocol,
-            self.session or None,
-            usd=spent.usd,
-            calls=spent.calls,
-            tokens=spent.tokens,
-            seconds=round(spent.seconds, 3),
-            exit=code,
-            arm=line.fields.arm,
-            topic=topic_of_row(line.fields.topic),
-        )
+        amounts = {"usd": spent.usd, "calls": spent.calls, "tokens": spent.tokens, "seconds": round(spent.seconds, 3)}
+        return row_of(self.line, self.session, **amounts, exit=code)
 
     def _ended(self, outcome: Outcome) -> ResultRow:
         return replace(
@@ -129,6 +116,13 @@ class BatchDebate:
         """The class of the failure: that of the participant that failed last, if one did, else that of the error."""
         events = reversed(self.record.lines) if self.record else ()
         return next((line.event.failure for line in events if isinstance(line.event, Failed)), type(error).__name__)
+
+
+def row_of(line: BatchLine, session: str, **found: Any) -> ResultRow:
+    """A row of the results about the debate of a line."""
+    fields = line.fields
+    found |= {"arm": fields.arm, "topic": topic_of_row(fields.topic)}
+    return ResultRow(line.id, line.number, line.hash, fields.protocol, session or None, **found)
 
 
 class _Share:

@@ -214,8 +214,8 @@ def each(output: str, template: Mapping[str, Any]) -> tuple[list[BatchLine], lis
 
 def _checked(found: Iterable[tuple[int, Callable[[], LineFields]]]) -> tuple[list[BatchLine], list[BadLine]]:
     """The lines that are debates, each with its number, and the others."""
-    good, bad = list[BatchLine](), list[BadLine]()
-    seen, ids = Counter[str](), dict[str | int, int]()
+    good, bad = list[tuple[int, LineFields]](), list[BadLine]()
+    ids = dict[str | int, int]()
     for number, made in found:
         try:
             fields = made()
@@ -228,19 +228,24 @@ def _checked(found: Iterable[tuple[int, Callable[[], LineFields]]]) -> tuple[lis
         if fields.id != "" and (first := ids.setdefault(fields.id, number)) != number:
             bad.append(BadLine(number, f"its id {fields.id!r} is also the id of line {first}"))
             continue
-        good.append(BatchLine.of(number, fields, seen[same(fields)]))
+        good.append((number, fields))
+    return _told_apart(good), bad
+
+
+def _told_apart(rows: Iterable[tuple[int, LineFields]]) -> list[BatchLine]:
+    """The lines of a batch. Equal ones differ by how many come before them."""
+    seen, out = Counter[str](), list[BatchLine]()
+    for number, fields in rows:
+        before = seen[same(fields)]
         seen[same(fields)] += 1
-    return good, bad
+        out.append(BatchLine.of(number, fields, before))
+    return out
 
 
 def in_workspace(lines: Iterable[BatchLine], workspace: Path) -> list[BatchLine]:
     """The lines with the folder that each is about. The same line is another debate in another folder."""
-    seen, out = Counter[str](), list[BatchLine]()
-    for line in lines:
-        fields = line.fields.model_copy(update={"workspace": str((workspace / line.fields.workspace).resolve())})
-        out.append(BatchLine.of(line.number, fields, seen[same(fields)]))
-        seen[same(fields)] += 1
-    return out
+    places = [(line, str((workspace / line.fields.workspace).resolve())) for line in lines]
+    return _told_apart((line.number, line.fields.model_copy(update={"workspace": place})) for line, place in places)
 
 
 def same(fields: LineFields) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rebut.batch.batch import DRAINING
 from rebut.batch.budget import BatchBudget
+from rebut.batch.debate import row_of
 from rebut.batch.lines import BatchLine
 from rebut.batch.process_caps import CapsForChildren
 from rebut.batch.results import ResultRow, Results
@@ -87,14 +88,7 @@ class Processes:
                 if self._deaths[line.hash] >= MOST_DEATHS:
                     said = f"the process that ran it died {MOST_DEATHS} times"
                     hint = "It may need more memory than there is. Run the batch again with a lower --at-once."
-                    name = line.fields.protocol
-                    return ResultRow(
-                        *(line.id, line.number, line.hash, name, session or None),
-                        failure="crashed",
-                        error=said,
-                        hint=hint,
-                        exit=3,
-                    )
+                    return row_of(line, session, failure="crashed", error=said, hint=hint, exit=3)
             finally:
                 child.debates.pop(line.hash, None)
 

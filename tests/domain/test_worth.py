@@ -20,7 +20,7 @@ from rebut.domain.outcome import Outcome
 from rebut.domain.worth import Worth, busy
 from rebut.record.events import Asked, Attempt, Fact, Line, Resumed
 from rebut.record.record import Record, Spent
-from rebut.reports import export, terminal
+from rebut.reports import export, worth as report
 from tests import voices
 
 
@@ -42,7 +42,7 @@ def account_of(outcome: Outcome) -> Worth:
 
 
 def told(outcome: Outcome) -> str:
-    return " | ".join(terminal.worth_sentences(account_of(outcome)))
+    return " | ".join(report.sentences(account_of(outcome)))
 
 
 # what each protocol says of itself
@@ -163,7 +163,7 @@ def test_where_there_is_nothing_to_compare_the_reason_is_told(tmp_path: Path, wo
 def test_an_own_protocol_without_an_account_of_itself_shows_none(tmp_path: Path) -> None:
     path = voices.protocol(tmp_path, "return done()")
     outcome = rebut.run(path, "tea", workspace=tmp_path, author="fake:a", critic="fake:b", backends={"fake": None})
-    assert outcome.worth is None and terminal.worth_rows(outcome.worth, 80) == []
+    assert outcome.worth is None and report.worth_rows(outcome.worth, 80) == []
 
 
 # how it is shown
@@ -184,10 +184,10 @@ LONG = Worth(
 def test_one_to_four_lines_at_any_width_with_what_it_cost_in_the_last(width: int) -> None:  # C14
     unchanged = replace(LONG, changed=(), same=True)
     for worth in (LONG, unchanged, replace(LONG, caveat="1 of 2 rounds"), Worth(caveat="the debate is not over")):
-        rows = terminal.worth_rows(worth, width)
+        rows = report.worth_rows(worth, width)
         assert 1 <= len(rows) <= 4 and all(len(row) <= width for row in rows)
         assert rows[0].startswith("  worth it?")
-    last = terminal.worth_rows(LONG, width)[-1]
+    last = report.worth_rows(LONG, width)[-1]
     assert "cost: 14 calls, " in last and "$12.34" in last and "20 min 34 s" in last
     assert ("at first 1 call, " in last and "$1.23" in last) == (width >= 89)
 

@@ -12,7 +12,7 @@ import pytest
 
 import rebut
 from rebut.record import sessions
-from rebut.reports.terminal import worth_sentences
+from rebut.reports.worth import sentences
 from tests.voices import time_is_up
 
 TOPIC = "Should the shop keep user sessions in Redis?"
@@ -73,7 +73,7 @@ def test_the_same_choice_twice_is_called_agreement_and_no_debate_is_paid_for(tmp
     worth = outcome.worth
     assert worth and worth.nothing and worth.first == "both chose “Keep Redis.”"
     assert (worth.alone.calls, worth.debate.calls) == (2, 1), "the comparison is all that was paid for on top"
-    assert worth_sentences(worth)[1].startswith("changed nothing: 1 call, 150 tokens, ")
+    assert sentences(worth)[1].startswith("changed nothing: 1 call, 150 tokens, ")
 
 
 def test_one_model_that_agrees_with_itself_is_called_that(tmp_path: Path, workspace: Path) -> None:  # C2 C6

@@ -17,8 +17,7 @@ from rebut.domain.session_status import asked_by, counted_ledger, headline_of, l
 from rebut.domain.user_notes import heard, unheard
 from rebut.record.events import Fact, to_json
 from rebut.record.record import Record, seat_of
-from rebut.reports import review
-from rebut.reports.terminal import worth_markdown
+from rebut.reports import review, worth
 
 
 def markdown(record: Record) -> str:
@@ -49,7 +48,7 @@ def markdown(record: Record) -> str:
     if outcome and (new := outcome.rewritten):
         rows += [f"## What changed in {inline(new.file)}", "", *_fenced(new.diff, "diff"), ""]
     if outcome and outcome.worth:
-        rows += worth_markdown(outcome.worth)
+        rows += worth.markdown(outcome.worth)
     rows += ["## Answers", ""]
     told = set[int]()
     for call in record.calls.values():

@@ -41,8 +41,8 @@ from rebut.record.events import (
     Wrote,
 )
 from rebut.record.record import TURNED_AWAY, Record, name_of_step, step_of
-from rebut.reports import review
-from rebut.reports.terminal import RULINGS, VERBS, decided, shown_limits, shown_spec, worth_sentences
+from rebut.reports import review, worth
+from rebut.reports.terminal import RULINGS, VERBS, decided, shown_limits, shown_spec
 from rebut.workspace.diff import BothTexts, head_and_hunks, hunk_range, names, sections, without_prefix
 from rebut.workspace.targets.target import Target, absent_citations, headline, target_of
 
@@ -326,7 +326,7 @@ class Frames:
         row |= {"spent": spent(outcome.spent), "cost": money(outcome.spent.usd)}
         row |= {"time": duration(outcome.spent.seconds), "tokens": size(outcome.spent.tokens)}
         row |= {"calls": counted(outcome.spent.calls, "call"), "text": outcome.final}
-        row["worth"] = [*worth_sentences(outcome.worth)] if outcome.worth else []
+        row["worth"] = [*worth.sentences(outcome.worth)] if outcome.worth else []
         row["seats"] = [as_row(seat) for seat in outcome.seats]
         row["verdict"] = as_row(outcome.verdict) if outcome.verdict else None
         row["answers"] = outcome.answers.to_json() if outcome.answers else None

@@ -7,78 +7,21 @@ journal, its lock, its snapshot and its notes are in the database.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rebut.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from rebut.record.events import Line
-    from rebut.record.journal import Journal
+    from rebut.record.postgres.store import DatabaseStore
 
 SCHEMES = ("postgresql://", "postgres://")
 
 
-class Store(Protocol):
-    """Sessions in a database."""
-
-    def away(self) -> str:
-        """Why the database does not answer; empty while it does."""
-
-    def create(self, id: str) -> bool:
-        """Claim the id of a new session. False if there is one with that id."""
-
-    def exists(self, id: str) -> bool: ...
-
-    def ids(self, prefix: str) -> list[str]:
-        """The ids that begin with `prefix`."""
-
-    def openings(self) -> Iterable[tuple[str, bytes]]:
-        """The id and the first line of each session."""
-
-    def lines(self, id: str, after: int = 0) -> list[bytes]:
-        """The lines of a journal, without their line ends, after the one with the number `after`."""
-
-    def open(self, folder: Path, listener: Callable[[Line], None] | None) -> Journal:
-        """Take the session for this process. `SessionBusy` while another has it."""
-
-    def epoch(self, id: str) -> int:
-        """The number of this process's turn with a session that it has open; each process that takes it raises it."""
-
-    def running(self, id: str) -> str:
-        """The process that has the session; empty for none."""
-
-    def delete(self, id: str) -> None:
-        """Delete a session that no process has; `SessionBusy` while one does."""
-
-    def keep(self, id: str, found: Mapping[str, Path]) -> None:
-        """Store files with the session, by their names in its folder."""
-
-    def fetch(self, id: str, folder: Path, below: str) -> None:
-        """Copy the files whose names begin with `below` into the session's folder, those that are not there yet."""
-
-    def files(self, id: str) -> Mapping[str, str]:
-        """The names of the session's files, each with the SHA-256 of its content."""
-
-    def leave_note(self, id: str, text: str) -> str:
-        """Leave a note for the process that has the session. Returns the note's number."""
-
-    def notes(self, id: str) -> list[tuple[str, str]]:
-        """Number and text of the notes that were not taken yet, as far as this process knows."""
-
-    def take_note(self, number: str, refused: str) -> None: ...
-
-    def withdraw_note(self, number: str) -> None: ...
-
-    def answer(self, number: str) -> str | None:
-        """None while the note waits, empty if it is on record, else why it was refused."""
+_databases: dict[Path, DatabaseStore] = {}
 
 
-_databases: dict[Path, Store] = {}
-
-
-def of(root: Path) -> Store | None:
+def of(root: Path) -> DatabaseStore | None:
     """The database that has the sessions of this root; None if they are in folders."""
     return _databases.get(root) if _databases else None
 

@@ -33,9 +33,11 @@ class DatabaseStore:
     # Sessions. --------------------------------------------------------------------------------------------------------
 
     def away(self) -> str:
+        """Why the database does not answer; empty while it does."""
         return self.writer.away
 
     def create(self, id: str) -> bool:
+        """Claim the id of a new session. False if there is one with that id."""
         sql = "insert into rebut_session (id) values (%s) on conflict do nothing returning id"
         return bool(self.connection.query(sql, id))
 
@@ -43,13 +45,16 @@ class DatabaseStore:
         return bool(self.connection.query("select 1 from rebut_session where id = %s", id))
 
     def ids(self, prefix: str) -> list[str]:
+        """The ids that begin with `prefix`."""
         return [id for (id,) in self.connection.query("select id from rebut_session where starts_with(id, %s)", prefix)]
 
     def openings(self) -> Iterable[tuple[str, bytes]]:
+        """The id and the first line of each session."""
         found = self.connection.query("select session, line from rebut_event where seq = 1")
         return [(id, bytes(line)) for id, line in found]
 
     def lines(self, id: str, after: int = 0) -> list[bytes]:
+        """The lines of a journal, without their line ends, after the one with the number `after`."""
         sql = "select line from rebut_event where session = %s and seq > %s order by seq"
         found = [bytes(line) for (line,) in self.connection.query(sql, id, after)]
         if not found and not after and not self.exists(id):
@@ -57,6 +62,7 @@ class DatabaseStore:
         return found
 
     def open(self, folder: Path, listener: Callable[[Line], None] | None) -> Journal:
+        """Take the session for this process. `SessionBusy` while another has it."""
         id = folder.name
         self.writer.settle(id)
         epoch = self._take(id)
@@ -80,15 +86,17 @@ class DatabaseStore:
         return int(epoch)
 
     def epoch(self, id: str) -> int:
-        """The epoch under which this process has a session that it opened; 0 if it has none."""
+        """The number of this process's turn with a session; each process that takes it raises it. 0 for none."""
         held = self._journals.get(id)
         return held.epoch if held is not None else 0
 
     def running(self, id: str) -> str:
+        """The process that has the session; empty for none."""
         sql = "select owner from rebut_session where id = %s and lease_until > clock_timestamp()"
         return next((str(owner) for (owner,) in self.connection.query(sql, id)), "")
 
     def delete(self, id: str) -> None:
+        """Delete a session that no process has; `SessionBusy` while one does."""
         self.writer.settle(id)
         epoch = self._take(id)
         shas = [sha for (sha,) in self.connection.query("select distinct sha from rebut_file where session = %s", id)]
@@ -100,6 +108,7 @@ class DatabaseStore:
     # Files. -----------------------------------------------------------------------------------------------------------
 
     def keep(self, id: str, found: Mapping[str, Path]) -> None:
+        """Store files with the session, by their names in its folder."""
         contents = {name: path.read_bytes() for name, path in found.items()}
         shas = {name: hashlib.sha256(data).digest() for name, data in contents.items()}
         rows = self.connection.query("select sha from rebut_blob where sha = any(%s)", list(shas.values()))
@@ -114,6 +123,7 @@ class DatabaseStore:
         )
 
     def fetch(self, id: str, folder: Path, below: str) -> None:
+        """Copy the files whose names begin with `below` into the session's folder, those that are not there yet."""
         wanted = [name for name in self.files(id) if name.startswith(below) and not (folder / name).is_file()]
         for n in range(0, len(wanted), FILES_AT_ONCE):
             sql = """select f.name, b.data from rebut_file f join rebut_blob b using (sha)
@@ -125,18 +135,21 @@ class DatabaseStore:
                 files.write(folder / name, bytes(data), 0o600)
 
     def files(self, id: str) -> Mapping[str, str]:
+        """The names of the session's files, each with the SHA-256 of its content."""
         rows = self.connection.query("select name, sha from rebut_file where session = %s", id)
         return {name: bytes(sha).hex() for name, sha in rows}
 
     # Notes. -----------------------------------------------------------------------------------------------------------
 
     def leave_note(self, id: str, text: str) -> str:
+        """Leave a note for the process that has the session. Returns the note's number."""
         [(number,)] = self.connection.query(
             "insert into rebut_note (session, said) values (%s, %s) returning id", id, text
         )
         return str(number)
 
     def notes(self, id: str) -> list[tuple[str, str]]:
+        """Number and text of the notes that were not taken yet, as far as this process knows."""
         held = self._journals.get(id)
         if held is not None and not held.looks_for_notes():
             return []
@@ -150,5 +163,6 @@ class DatabaseStore:
         self.connection.query("delete from rebut_note where id = %s and not taken", int(number))
 
     def answer(self, number: str) -> str | None:
+        """None while the note waits, empty if it is on record, else why it was refused."""
         found = self.connection.query("select taken, refused from rebut_note where id = %s", int(number))
         return next((str(refused) if taken else None for taken, refused in found), "")

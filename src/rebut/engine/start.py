@@ -161,14 +161,14 @@ async def offered(plan: Plan, environment: Environment, view: View | None) -> Js
     if environment.check_runner is None:
         return {"runners": {}, "missing": NEVER_HERE}
     runner = environment.check_runner(repository(plan.workspace), str)
+    names = await view.names() if view is not None else ()
     try:
-        missing = await runner.available()
+        missing = await runner.available(names)
     finally:
         await runner.close()
-    names = await view.names() if view is not None else ()
-    fit = {name: table.about for name, table in runner.tables.items() if not missing[name] and table.fits(names)}
-    lacking = "" if fit else next((why for why in missing.values() if why), "the project has no files for any runner")
-    return {"runners": dict[str, Json](fit), "missing": lacking}
+    work = {name: runner.tables[name].about for name, why in missing.items() if not why}
+    lacking = "" if work else next(iter(missing.values()), "the project has no files for any runner")
+    return {"runners": dict[str, Json](work), "missing": lacking}
 
 
 def _target_fact(target: Target, door: Callable[[str], str], searched: bool) -> Json:

@@ -58,13 +58,17 @@ class CheckRunner:
     _turns: asyncio.Semaphore | None = None
     _tried: dict[str, asyncio.Task[str]] = field(default_factory=dict)
 
-    async def available(self) -> dict[str, str]:
-        """Every runner with what is missing for it here; empty if it works. Each is tried in the sandbox."""
+    async def available(self, names: Sequence[str] = ()) -> dict[str, str]:
+        """The runners for a project with these files, each with what is missing for it here; empty if it works.
+
+        Each is tried in the sandbox.
+        """
+        fit = [one for one in self.tables.values() if one.fits(names)]
         box = await sandbox.find_sandbox(self.env)
         if isinstance(box, str):
-            return dict.fromkeys(self.tables, box)
-        missing = await asyncio.gather(*(self._missing(box, one) for one in self.tables.values()))
-        return dict(zip(self.tables, missing, strict=True))
+            return {one.name: box for one in fit}
+        missing = await asyncio.gather(*(self._missing(box, one) for one in fit))
+        return {one.name: why for one, why in zip(fit, missing, strict=True)}
 
     async def _missing(self, box: Sandbox, runner: Runner) -> str:
         """What is missing for a runner here; empty if it works. Tried once."""

@@ -16,7 +16,7 @@ from rebut.backends.json_path import at, fits
 from rebut.backends.linters.tables import Analyser, Grade
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import file_bytes, printable
+from rebut.core.text import file_bytes, printable, squeeze
 from rebut.core.types import Changed
 
 Silenced = Literal["", "before", "by this change"]
@@ -240,24 +240,20 @@ def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change
     A finding is old if the same rule reported the same text in the old version. Each old finding matches one new one:
     of two equal findings where there was one before, one is new. Matches are searched in the same file first, then in
     the others, since code moves. Findings outside the written lines are matched first, as they are most likely old.
+    What became more severe is new: of a call that takes several lines, another line may have changed.
     """
     added = {number: changed.added for number, changed in enumerate(change, 1)}
     lined = sorted(after, key=lambda c: _touched(c, added[c.file.number]))
-    left = Counter(_key(c) for c in before)
-    rest = []
-    for one in lined:
-        if left[_key(one)] > 0:
-            left[_key(one)] -= 1
-        else:
-            rest.append(one)
-    anywhere = Counter[tuple[str, ...]]()
-    for key, count in left.items():
-        anywhere[key[1:]] += count
+    left = Counter[tuple[tuple[str, ...], str]]((_key(c), c.grade.severity) for c in before)
+    rest = [one for one in lined if not _taken(left, _key(one), one.grade.severity)]
+    anywhere = Counter[tuple[tuple[str, ...], str]]()
+    for (key, severity), count in left.items():
+        anywhere[key[1:], severity] += count
     stand, outside = [], 0
     for one in rest:
-        if anywhere[_key(one)[1:]] > 0:
-            anywhere[_key(one)[1:]] -= 1
-        elif _touched(one, added[one.file.number]):
+        if _taken(anywhere, _key(one)[1:], one.grade.severity):
+            continue
+        if _touched(one, added[one.file.number]):
             stand.append(one)
         else:
             outside += 1
@@ -270,34 +266,59 @@ def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change
 class SilencedLines:
     """Which comments that silence an analyser were there before the change.
 
-    Such a comment counts if the base had it together with the line that it is about, here or in another changed file:
-    code that was only moved keeps what its reviewers accepted. Below or beside a comment that stays, other code is new.
+    Such a comment counts if the base had it together with all lines of the finding, here or in another changed file:
+    code that was only moved keeps what its reviewers accepted. Below, beside or before a comment that stays, other code
+    is new.
     """
 
     def __init__(self, change: Sequence[Changed]) -> None:
-        self._left = Counter[tuple[str, str]]()
-        self._added = {number: changed.added for number, changed in enumerate(change, 1)}
-        for changed in change:
-            self._left.update(_pairs((changed.before or "").split("\n")))
-            # What stays in its place is not there to be moved.
-            stays = (changed.after or "").split("\n")
-            written = {n for first, last in changed.added for n in range(first, last + 1)}
-            self._left.subtract(pair for n, pair in enumerate(_pairs(stays), 1) if n not in written)
+        self._before = _LineIndex([list(map(squeeze, (changed.before or "").split("\n"))) for changed in change])
+        # What stays in its place is not there to be moved.
+        self._stays = _LineIndex([_unwritten(changed) for changed in change])
+        self._left: dict[tuple[str, ...], int] = {}
 
     def of(self, one: LinterFinding) -> Silenced:
         reader = next(a for a in one.file.readers if a.name == one.tool)
         places = _comments(one, reader.silenced) if reader.silenced else []
-        if not places:
-            return ""
-        written = self._added[one.file.number]
         for line in places:
-            pair = _pair(one.file.lines, max(line, one.line))
-            if not any(first <= n <= last for first, last in written for n in (line, one.line)):
+            first, last = min(line, one.first), max(line, one.last)
+            if last - first >= LONGEST_BLOCK:
+                continue
+            block = tuple(squeeze(text) for text in one.file.lines[first - 1 : last])
+            if block not in self._left:
+                self._left[block] = self._before.count(block) - self._stays.count(block)
+            if self._left[block] > 0:
+                self._left[block] -= 1
                 return "before"
-            if self._left[pair] > 0:
-                self._left[pair] -= 1
-                return "before"
-        return "by this change"
+        return "by this change" if places else ""
+
+
+LONGEST_BLOCK = 200
+"""Lines of a finding that are looked for in the base; a longer one counts as new."""
+
+
+class _LineIndex:
+    """Lines of several files, to count where a block of lines is."""
+
+    def __init__(self, files: Sequence[Sequence[str | None]]) -> None:
+        self._files = files
+        self._places: dict[str, list[tuple[int, int]]] = {}
+        for file, lines in enumerate(files):
+            for n, line in enumerate(lines):
+                if line is not None:
+                    self._places.setdefault(line, []).append((file, n))
+
+    def count(self, block: Sequence[str]) -> int:
+        places = self._places.get(block[0], ())
+        return sum(tuple(self._files[file][n : n + len(block)]) == block for file, n in places)
+
+
+def _unwritten(changed: Changed) -> list[str | None]:
+    """The lines of the new version that the change did not write; None in place of the others."""
+    lines: list[str | None] = list(map(squeeze, (changed.after or "").split("\n")))
+    for first, last in changed.added:
+        lines[first - 1 : last] = [None] * len(lines[first - 1 : last])
+    return lines
 
 
 def _comments(one: LinterFinding, silenced: str) -> list[int]:
@@ -313,24 +334,33 @@ def _comments(one: LinterFinding, silenced: str) -> list[int]:
 ALONE = re.compile(r"\s*(?:#|//|/\*|<!--|--|;)")
 NAMED_RULE = re.compile(r"\b[A-Z]{1,5}\d{2,5}\b|(?<=[\[,=\s])@?[a-z]+\d*(?:[-/][a-z\d]+)+")
 
+RULE_RANGE = re.compile(r"\b([A-Z]{1,5})(\d{2,5})-(?:\1)?(\d{2,5})\b")
+
 
 def _silences(silenced: str, line: str, rule: str) -> bool:
     """Whether a comment in this line silences the rule: it names no rule at all, or this one."""
     found = re.search(silenced, line)
     if found is None:
         return False
-    named = NAMED_RULE.findall(line[found.end() :].removeprefix("-next-line").removeprefix("-line"))
+    rest = line[found.end() :].removeprefix("-next-line").removeprefix("-line")
+    named = NAMED_RULE.findall(rest)
+    ranges = ((one[1], one[2], one[3]) for one in RULE_RANGE.finditer(rest))
+    number = rule.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    if any(rule == f"{start}{number}" and low <= number <= high for start, low, high in ranges):
+        return True
     return not named or any(name in rule or name.rpartition("/")[2] in rule for name in named)
 
 
-def _pairs(lines: Sequence[str]) -> list[tuple[str, str]]:
-    return [_pair(lines, n) for n in range(1, len(lines) + 1)]
+SEVERITIES = ("P1", "P2", "P3")
 
 
-def _pair(lines: Sequence[str], line: int) -> tuple[str, str]:
-    """A line, and the line above it if that is a comment alone, both without their white space."""
-    above = lines[line - 2] if line > 1 and ALONE.match(lines[line - 2]) else ""
-    return " ".join(above.split()), " ".join(lines[line - 1].split())
+def _taken(left: Counter[tuple[tuple[str, ...], str]], key: tuple[str, ...], severity: str) -> bool:
+    """Whether one of the old findings is this one, at least as severe; it is then used up."""
+    for known in reversed(SEVERITIES[: SEVERITIES.index(severity) + 1]):
+        if left[key, known] > 0:
+            left[key, known] -= 1
+            return True
+    return False
 
 
 def _touched(one: LinterFinding, added: Sequence[tuple[int, int]]) -> bool:

@@ -100,7 +100,12 @@ class McpHost:
         )
 
     def run(self, words: Sequence[str], env: Mapping[str, str]) -> str:
-        """Run the host's own command; returns what it said. In the home folder: the entry is for all projects."""
+        """Run the host's own command; returns what it said. In the home folder: the entry is for all projects.
+
+        It gets what it would get in a seat, and no key for other programs.
+        """
+        from rebut.backends.cli_tools.tables import environment, load_tools
+
         program = on_path(self.program, env)
         if program is None:
             raise UsageError(f"there is no {self.program} on PATH", "Install it first, or use --print.")
@@ -108,7 +113,7 @@ class McpHost:
             done = subprocess.run(
                 [str(program), *words],
                 cwd=Path.home(),
-                env=dict(env),
+                env=environment(load_tools({})[self.name], env),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

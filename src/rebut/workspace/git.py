@@ -15,6 +15,7 @@ from rebut.core import event_loop
 from rebut.core.errors import RebutError
 from rebut.core.files import absolute_path, find_repository, on_path
 from rebut.core.frozen import frozen
+from rebut.core.passed_variables import LIBRARIES, SYSTEM, usual
 
 if TYPE_CHECKING:
     import asyncio
@@ -186,8 +187,7 @@ class Git:
 
     @staticmethod
     def _env() -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_") or k in KEPT_ENV}
-        return kept | SET_ENV | {"PATH": absolute_path(os.environ)}
+        return usual(os.environ, *SYSTEM, *LIBRARIES, *KEPT_ENV) | SET_ENV | {"PATH": absolute_path(os.environ)}
 
     async def _talk(self, *args: str) -> asyncio.subprocess.Process:
         from rebut.core import process

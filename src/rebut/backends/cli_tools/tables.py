@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -19,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from rebut.core import process
 from rebut.core.files import on_path, read, shipped as shipped_tables
 from rebut.core.frozen import frozen
+from rebut.core.passed_variables import CREDENTIALS, NETWORK, SYSTEM, is_named, is_usual
 from rebut.core.process import ProcessResult
 from rebut.core.scratch import scratch_folder
 from rebut.core.tables import EXACT, Files, Regex, load_tables
@@ -230,33 +230,18 @@ def environment(tool: Tool, env: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in env.items()
-        if _fits(name, needed) or (_fits(name, PASSED) and not _fits(name, tool.strip))
+        if is_named(name, needed) or (is_usual(name, PASSED) and not is_named(name, tool.strip))
     }
 
 
 def withheld(tool: Tool, env: Mapping[str, str]) -> tuple[str, ...]:
     """The variables that look like keys or tokens and are not passed to the tool."""
     passed = environment(tool, env)
-    return tuple(sorted(name for name in env if name not in passed and _fits(name.upper(), _CREDENTIALS)))
+    return tuple(sorted(name for name in env if name not in passed and is_named(name.upper(), CREDENTIALS)))
 
 
-def _fits(name: str, globs: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, glob) for glob in globs)
-
-
-PASSED = (
-    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "COLORTERM"),
-    *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
-    *("DBUS_SESSION_BUS_ADDRESS", "__CF_USER_TEXT_ENCODING"),  # how a tool reaches the key store of the system
-    *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
-    # Managers of program versions: without these, what is on PATH may not start.
-    *("NVM_DIR", "VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR", "FNM_DIR", "FNM_MULTISHELL_PATH", "MISE_DATA_DIR"),
-    *("NODENV_ROOT", "PYENV_ROOT", "PYENV_VERSION"),
-    *("SYSTEMROOT", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "COMSPEC", "PATHEXT", "PROGRAMFILES*", "PROGRAMDATA"),
-)
-"""Variables that every tool gets, as globs: who and where the user is, the language, and the way to the network."""
-_CREDENTIALS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSW*", "*CREDENTIAL*", "*AUTH_*", "*_DSN", "DATABASE_URL")
+PASSED = (*SYSTEM, *NETWORK)
+"""Variables that every tool gets, as globs."""
 
 
 def version_in(answer: ProcessResult) -> str:

@@ -11,7 +11,7 @@ from rebut import __version__
 from rebut.api import Setup
 from rebut.core.errors import NotAvailable, RecordNewer, UsageError
 from rebut.engine.plan import participants
-from rebut.engine.protocol import load
+from rebut.engine.protocol import changed_file, is_same_text, load
 from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.workspace.git import Git, GitFailed
@@ -43,12 +43,14 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _protocol(record: Record) -> str:
     """An earlier version of a protocol is continued with what is on record; a later one cannot be."""
     was = record.opened
+    if file := changed_file(record):  # before it is loaded, which runs it
+        return f"its protocol file {file} changed since it was recorded"
     try:
         here = load(was.source or was.protocol)
     except UsageError as error:
         return f"its protocol {was.protocol} is not on this machine: {error.message}"
     (then, then_text), (now, now_text) = (one.partition("+")[::2] for one in (was.protocol_version, here.version))
-    if _numbers(then) > _numbers(now) or then_text != now_text:  # the text of a file is a part of its version
+    if _numbers(then) > _numbers(now) or not is_same_text(then_text, now_text):  # of a file, or of a package's version
         return f"its protocol {was.protocol} has version {was.protocol_version}, here it has {here.version}"
     return ""
 

@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
@@ -219,8 +220,24 @@ def load(name: str | Path) -> Protocol:
 
 
 def file_digest(source: bytes) -> str:
-    """What the version of a protocol from a file ends with, after a plus sign."""
-    return hashlib.sha256(source).hexdigest()[:8]
+    """What the version of a protocol from a file ends with, after a plus sign: 128 bits, so that nobody finds another
+    text with the same digest. Earlier versions recorded its first 32 bits."""
+    return hashlib.sha256(source).hexdigest()[:32]
+
+
+def is_same_text(known: str, now: str) -> bool:
+    """Whether two digests are of the same text. One of them may be as short as earlier versions recorded it."""
+    return known == now or (OLD_DIGEST.fullmatch(known) is not None and len(now) == 32 and now.startswith(known))
+
+
+OLD_DIGEST = re.compile("[0-9a-f]{8}")
+"""A digest on record by earlier versions."""
+
+
+def is_same_version(known: str, now: str) -> bool:
+    """Whether two versions are the same, the digests of their files included."""
+    (number, _, text), (number_now, _, text_now) = known.partition("+"), now.partition("+")
+    return number == number_now and is_same_text(text, text_now)
 
 
 def changed_file(record: Record) -> Path | None:
@@ -237,7 +254,7 @@ def changed_file(record: Record) -> Path | None:
         now = file_digest(files.read(file))
     except OSError:
         return None  # loading it says what is wrong
-    return file if plus and now != known else None
+    return file if plus and not is_same_text(known, now) else None
 
 
 def _installed(name: str) -> Protocol:

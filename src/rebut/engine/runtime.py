@@ -349,11 +349,13 @@ def _closing(plan: Plan, environment: Environment) -> tuple[Amount, int]:
 
 def _upgraded(record: Record, protocol: Protocol) -> str:
     """What changed since the debate began; empty if neither rebut nor the protocol did."""
+    from rebut.engine.protocol import is_same_version
+
     if not record.lines:
         return ""
     was = record.opened
     if was.rebut != __version__:
         return f"rebut was {was.rebut}, is {__version__}"
-    if was.protocol_version != protocol.version:
+    if not is_same_version(was.protocol_version, protocol.version):
         return f"the protocol was {was.protocol_version}, is {protocol.version}"
     return ""

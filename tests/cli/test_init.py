@@ -14,6 +14,7 @@ from loopback import Loopback
 from repositories import commit, git, new
 
 from rebut.setup import saved_keys
+from rebut.setup.config import load_config
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -122,3 +123,10 @@ def test_the_first_debate_runs_on_what_was_found(tmp_path: Path) -> None:
         done = at_a_terminal("init", cwd=tmp_path, keys=keys, env={"OPENAI_API_KEY": KEY, **at(server)}, columns=100)
         assert server.bodies and "Should a team of five" in str(server.bodies[0]), done.text
     assert "found" in done.text and "Enter starts it" in done.text
+
+
+def test_a_saved_key_is_known_to_every_redactor_also_where_the_environment_has_another(tmp_path: Path) -> None:  # C8
+    saved_keys.save(os.environ, "OPENAI_API_KEY", KEY)
+    for more in ({}, {"OPENAI_API_KEY": "sk-other-123456"}):
+        env = {**os.environ, **more}
+        assert KEY in load_config(workspace=tmp_path, env=env).known_secrets(env)

@@ -53,6 +53,7 @@ from rebut.record import sessions, stores
 from rebut.record.postgres.connection import OPTIONS, PatientConnection, said
 from rebut.record.postgres.writer import LEASE, RENEW
 from rebut.record.record import Amount, Record
+from rebut.setup.saved_keys import with_saved
 
 LOOK = 5.0
 """Seconds between two looks for the work of dead workers, and between two status files."""
@@ -129,7 +130,7 @@ class QueueWorker:
     ) -> None:
         self.url, self.at_once, self.grace, self.until_empty = url, at_once, grace, until_empty
         self._status_file, self._log = status_file, log
-        self._env = {**os.environ, "REBUT_HOME": url}
+        self._env = {**with_saved(os.environ), "REBUT_HOME": url}
         self._setups: dict[str, Setup] = {}
         self._queue = Queue(url)
         self._budgets = PatientConnection(url)

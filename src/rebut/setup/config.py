@@ -142,9 +142,12 @@ class Config:
         return min(value, self.ceilings.get(limit, value))
 
     def known_secrets(self, env: Mapping[str, str]) -> list[str]:
-        """The keys that rebut itself can read, for the redactor."""
+        """The keys that rebut itself can read, for the redactor: of the environment and of `rebut init`."""
+        from rebut.setup import saved_keys
+
         values = [env.get(p.api_key_env, "") for p in self.providers if p.api_key_env]
-        return list(dict.fromkeys(v for v in (*values, _password(env.get("REBUT_HOME", ""))) if v))
+        values += [*saved_keys.known_values(env), _password(env.get("REBUT_HOME", ""))]
+        return list(dict.fromkeys(value for value in values if value))
 
 
 def _password(home: str) -> str:

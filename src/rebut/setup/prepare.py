@@ -78,7 +78,7 @@ class Setup:
         rehearsal: bool = False,
     ) -> None:
         self._on_look = on_look  # looking for models may take seconds, so the screen says that it happens
-        self.env = {**saved_keys.saved_keys(os.environ), **os.environ} if env is None else dict(env)
+        self.env = saved_keys.with_saved(os.environ) if env is None else dict(env)
         self.workspace = Path(workspace or Path.cwd()).resolve()
         self.config = config or configs.load_config(workspace=repository(self.workspace), env=self.env)
         self.rehearsal = rehearsal  # a dry run: no model is called, so neither keys nor a terminal are needed

@@ -37,6 +37,23 @@ def variable_of(key: str) -> str:
 
 def saved_keys(env: Mapping[str, str]) -> dict[str, str]:
     """The saved keys that the environment does not set."""
+    return {name: key for name, key in _all(env).items() if not env.get(name, "").strip()}
+
+
+def with_saved(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment, with the saved keys that it does not set."""
+    return {**env, **saved_keys(env)}
+
+
+def known_values(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Every saved key, for the redactor, also one that the environment overrides. None if the file cannot be read."""
+    try:
+        return tuple(_all(env).values())
+    except ConfigError:
+        return ()
+
+
+def _all(env: Mapping[str, str]) -> dict[str, str]:
     file = path(env)
     try:
         if file.stat().st_mode & 0o077:
@@ -47,7 +64,7 @@ def saved_keys(env: Mapping[str, str]) -> dict[str, str]:
     except OSError as error:
         raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
     found = (LINE.fullmatch(line.strip()) for line in text.splitlines())
-    return {one[1]: one[2] for one in found if one and not env.get(one[1], "").strip()}
+    return {one[1]: one[2] for one in found if one}
 
 
 def save(env: Mapping[str, str], name: str, key: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -12,7 +13,9 @@ import hosts
 import pytest
 from console import REBUT, Once, at_a_terminal, piped
 
+from rebut.core.text import encoded
 from rebut.record import sessions
+from rebut.record.journal import digest
 
 BODY = '''"""Two questions."""
 
@@ -130,3 +133,46 @@ def test_an_agent_host_cannot_run_a_changed_file(folder: Path) -> None:  # C7 C1
     change(folder)
     assert f"two.py changed since session {session}" in hosts.refusal(folder, "debate", resume=session)
     assert not was_run(folder)
+
+
+def shortened(folder: Path) -> None:
+    """Make the digest on record 32 bits long, as earlier versions wrote it, in a chain that fits."""
+    file = sessions.sessions(sessions.home())[0].folder / "journal.jsonl"
+    whole = hashlib.sha256((folder / "two.py").read_bytes()).hexdigest()[:32]
+    assert f"+{whole}" in file.read_text(), "it has 128 bits now"
+    lines, before = list[bytes](), ""
+    for raw in file.read_text().replace(f"+{whole}", f"+{whole[:8]}").splitlines():
+        row = {**json.loads(raw), "prev": before}
+        lines.append(encoded(row))
+        before = digest(lines[-1])
+    file.write_bytes(b"\n".join(lines) + b"\n")
+
+
+def test_a_digest_as_short_as_earlier_versions_recorded_it_still_tells_a_change(folder: Path) -> None:  # C3 C13
+    shortened(folder)
+    change(folder)
+    assert piped("resume", "last", cwd=folder).returncode == 2 and not was_run(folder)
+    (folder / "two.py").write_text(BODY)
+    done = piped("resume", "last", cwd=folder)
+    assert done.returncode == 0 and "changed since" not in done.stdout + done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_batch_continues_no_debate_with_a_changed_file_unless_it_is_told_to(
+    folder: Path, processes: str
+) -> None:  # C7 C13
+    seats = {seat: f"scripted:{folder / seat}.json" for seat in ("author", "critic")}
+    lines = [{"id": topic, "protocol": "two.py", "topic": topic, "seats": seats} for topic in ("Tea?", "Coffee?")]
+    (folder / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    good = (folder / "critic.json").read_text()
+    (folder / "critic.json").write_text(good.replace('{"text": "b"}', '{"fail": "auth"}'))
+    words = ["batch", "in.jsonl", "--out", "out.jsonl", "--processes", processes]
+    assert piped(*words, cwd=folder).returncode == 3
+    (folder / "critic.json").write_text(good)
+    change(folder)
+    done = piped(*words, cwd=folder)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 2 and "two.py changed since session" in said and "--yes" in said, said
+    assert not was_run(folder), "it is not even loaded"
+    done = piped(*words, "--yes", cwd=folder)
+    assert done.returncode == 0 and done.stderr.count("changed since session") == 1 and was_run(folder), done.stderr

@@ -186,6 +186,14 @@ def ended(path: Path) -> set[str]:
     return {line_hash for line_hash, row in _last(rows).items() if not row.failure}
 
 
+def begun(path: Path) -> dict[str, str]:
+    """The last session of each line that began and has not ended, by the line's hash. Nothing is written."""
+    journal = path.with_name(path.name + JOURNAL)
+    done = ended(path)
+    rows = _rows(journal, repaired=False) if journal.exists() else []
+    return {row["line_hash"]: row["session"] for row in rows if row["line_hash"] and row["line_hash"] not in done}
+
+
 def _last(rows: list[dict[str, Any]]) -> dict[str, ResultRow]:
     return {row["line_hash"]: ResultRow.from_json(row) for row in rows}
 

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rebut.cli.brief_help import Brief
+from rebut.cli.changed_protocol import yes_option
 from rebut.cli.commands.batch_queue import AT_ONCE, ON, upgrade_command, work_command
 from rebut.cli.commands.batch_results import report_command, status_command
 from rebut.cli.completion import PATH, SPEC
 from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rebut.api import Setup
     from rebut.batch.batch import Batch, Worker
     from rebut.batch.budget import BatchBudget
@@ -57,6 +60,7 @@ class BatchCommand(Brief):
 @click.option("--max-tokens", "tokens", type=int, metavar="N", help="Tokens for the whole batch, input and output.")
 @click.option("--max-calls", "calls", type=int, metavar="N", help="Calls for the whole batch.")
 @click.option("--quiet", "-q", is_flag=True, help="Print only the result, no progress.")
+@yes_option
 @json_flag
 def batch_command(
     file: str,
@@ -68,6 +72,7 @@ def batch_command(
     processes: int,
     skip_bad: bool,
     quiet: bool,
+    yes: bool,
     as_json: bool,
     **limits: Any,
 ) -> int:
@@ -110,10 +115,11 @@ def batch_command(
     if on:
         from rebut.batch.queue import Elsewhere, Queue
         from rebut.cli.commands.batch_queue import enqueue, has_ended, in_queue
+        from rebut.setup import saved_keys
 
         if processes > 1:
             raise UsageError("--processes is for a batch on one machine", "Start several `rebut batch work`.")
-        setup = Setup(env={**os.environ, "REBUT_HOME": on})
+        setup = Setup(env={**saved_keys.with_saved(os.environ), "REBUT_HOME": on})
     elif not out:
         raise UsageError("`rebut batch` needs --out FILE", "Say where the results go, or enqueue with --on URL.")
     else:
@@ -136,6 +142,8 @@ def batch_command(
         if "usd" in held:
             waiting = [line for line in lines if line.hash in known and not has_ended(known[line.hash])]
             _need_prices(file, waiting, setup, held)
+    if out and not on:
+        _confirm_protocols(lines, Path(out), setup, yes=yes, as_json=as_json)
     bad += asyncio.run(refused([line for line in lines if line.hash not in before], setup, held))
     if (bad and not skip_bad) or not lines:
         raise UsageError(*_named(file, bad))
@@ -179,6 +187,28 @@ def batch_command(
     for row in _rows(shown, file):
         say(folded(row, sys.stdout))
     return code
+
+
+def _confirm_protocols(lines: list[BatchLine], out: Path, setup: Setup, *, yes: bool, as_json: bool) -> None:
+    """Ask before debates that have begun are continued with a protocol file that changed; once for each file."""
+    from rebut.batch.results import begun
+    from rebut.cli.changed_protocol import confirm_changed
+    from rebut.core.errors import RebutError
+    from rebut.engine.protocol import changed_file
+    from rebut.record import sessions
+
+    open_sessions = begun(out)
+    asked: set[Path] = set()
+    for line in lines:
+        if line.hash not in open_sessions or not line.fields.protocol.endswith(".py"):
+            continue
+        try:
+            record = sessions.load(setup.find(open_sessions[line.hash]))
+        except RebutError:  # deleted, or damaged: running it says so
+            continue
+        if (file := changed_file(record)) and file not in asked:
+            asked.add(file)
+            confirm_changed(record, yes=yes, as_json=as_json)
 
 
 def _need_prices(file: str, waiting: list[BatchLine], setup: Setup, limits: dict[str, float]) -> None:

@@ -104,7 +104,7 @@ class McpHost:
 
         It gets what it would get in a seat, and no key for other programs.
         """
-        from rebut.backends.cli_tools.tables import environment, load_tools
+        from rebut.setup.connect import environment_of_tool
 
         program = on_path(self.program, env)
         if program is None:
@@ -113,7 +113,7 @@ class McpHost:
             done = subprocess.run(
                 [str(program), *words],
                 cwd=Path.home(),
-                env=environment(load_tools({})[self.name], env),
+                env=environment_of_tool(self.name, env),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

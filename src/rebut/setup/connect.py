@@ -229,3 +229,10 @@ PROGRAMS = {"lint": "reads code changes", "rules": "weighs the findings of a cod
 """Participants that are programs, not models, and what they do."""
 WIRES = {"openai": "OpenAI", "responses": "Responses", "anthropic": "Anthropic", "google": "Google"}
 """Wire → its class, in the module of the same name, which is loaded at its first use."""
+
+
+def environment_of_tool(name: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The part of the environment that a shipped tool gets, in a seat and elsewhere."""
+    from rebut.backends.cli_tools.tables import environment, load_tools
+
+    return environment(load_tools({})[name], env)

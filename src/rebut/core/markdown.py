@@ -42,7 +42,7 @@ def _parted(found: re.Match[str]) -> str:
 _BREAKS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _INLINE = re.compile(
     r"\\(?=[!-/:-@\[-`{-~]|$)"  # a backslash that would escape something, or break the line
-    r"|<(?=[A-Za-z/!?])|&(?=#?\w{1,32};)|\[(?=[^\n]{0,500}?\][(\[:])|\$(?=[$\\`])|`"
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w{1,32};)|\](?=[(\[:])|\$(?=[$\\`])|`"
 )
 _TICKS = re.compile("`+")
 
@@ -91,7 +91,7 @@ def _tame_line(line: str) -> str:
     marks = _LIST_MARKS.match(line)
     at = marks.end() if marks else 0
     # Four spaces would make code of what follows, and in code an escape is shown.
-    start, rest = re.sub(r"(?<=\S)[ \t]+", " ", re.sub(r"^[ \t]{4,}|^\t+", "   ", line[:at])), line[at:]
+    start, rest = re.sub(r"(?<=\S)[ \t]+", " ", re.sub(r"^[ \t]{4,}|^ {0,3}\t[ \t]*", "   ", line[:at])), line[at:]
     if not rest:  # marks of a list alone, which may be a rule or the line below a heading
         first = start.lstrip()
         return f"{start[: len(start) - len(first)]}\\{first}" if first and not first[0].isdigit() else line

@@ -220,8 +220,8 @@ def load(name: str | Path) -> Protocol:
 
 
 def file_digest(source: bytes) -> str:
-    """What the version of a protocol from a file ends with, after a plus sign: 128 bits, so that nobody finds another
-    text with the same digest. Earlier versions recorded its first 32 bits."""
+    """What the version of a protocol from a file ends with, after a plus sign: 128 bits, so that another text with
+    the same digest cannot be found. Earlier versions recorded its first 32 bits."""
     return hashlib.sha256(source).hexdigest()[:32]
 
 

@@ -133,3 +133,16 @@ def test_many_folders_in_place_of_journals_hide_no_session(workspace: Path, tmp_
     few = f"ulimit -n 64 && exec {REBUT} list"  # a descriptor that stays open after each of them would be missing soon
     done = subprocess.run(["sh", "-c", few], cwd=workspace, capture_output=True, text=True, check=True)
     assert "Redis or not?" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("odd", JSON)
+def test_odd_files_of_a_batch_are_an_error_with_their_names(folder: Path, odd: str) -> None:  # C17
+    JSON[odd](folder / "each.json")
+    assert "each.json" in refused(folder, "batch", "each.json", "--each", "echo a", "--out", "out.jsonl")
+    (folder / "in.jsonl").write_text('{"id": "q", "protocol": "duel", "topic": "Tea?"}\n')
+    for name in ("out.jsonl", "out.jsonl.journal"):
+        for file in ("out.jsonl", "out.jsonl.journal"):
+            (folder / file).write_text("")
+        JSON[odd](folder / name)
+        assert name in refused(folder, "batch", "in.jsonl", "--out", "out.jsonl")
+        assert name in refused(folder, "batch", "status", "out.jsonl")

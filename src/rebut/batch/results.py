@@ -230,7 +230,7 @@ def _rows(path: Path, *, repaired: bool = True) -> list[dict[str, Any]]:
         try:
             row = json.loads(raw)
             row["line_hash"], row["session"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise UsageError(
                 f"{path}, line {number}: not a row of `rebut batch`", "Restore the file, or choose another --out."
             ) from None

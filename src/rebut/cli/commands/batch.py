@@ -240,7 +240,7 @@ def _lines_of(command: str, file: str, company: str | None) -> tuple[list[BatchL
     if file:
         try:
             template = json.loads(files.read(Path(file), 1_000_000).decode())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"{file}: {error}", "With --each, FILE has one debate as JSON, with {} in it.") from None
         if not isinstance(template, dict):
             raise UsageError(f"{file} is not a JSON object", "With --each, FILE has one debate as JSON.")

@@ -49,7 +49,7 @@ class CheckedText:
     @property
     def counts(self) -> Mapping[Verdict, int]:
         """Mark → how many citations have it."""
-        return Counter(one.mark for one in self.citations)
+        return dict(Counter(one.mark for one in self.citations))
 
     @property
     def ok(self) -> bool:

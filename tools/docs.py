@@ -93,14 +93,19 @@ ROOMS = (
 """From the top down; backends stand beside the layers and know core only."""
 
 
+def _first_line(module: Path) -> str:
+    return (ast.get_docstring(ast.parse(module.read_text("utf-8"))) or "").partition("\n")[0]
+
+
 def contributing() -> str:
     """CONTRIBUTING.md with the tree of rooms between its two marks."""
     rows = ["```", "src/rebut/"]
     missing = {p.parent.name for p in ROOT.glob("src/rebut/*/__init__.py")} ^ set(ROOMS)
     assert not missing, f"the tree of CONTRIBUTING.md does not fit the rooms: {missing}"
+    rows += [f"  {name:<11}{_first_line(ROOT / 'src/rebut' / name)}" for name in ("api.py", "testing.py")]
     for room in ROOMS:
         folder = ROOT / "src/rebut" / room
-        charter = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "").partition("\n")[0]
+        charter = _first_line(folder / "__init__.py")
         names = [p.stem for p in sorted(folder.glob("*.py")) if p.stem != "__init__"]
         names += [f"{p.parent.name}/" for p in sorted(folder.glob("*/__init__.py"))]
         wrapped = textwrap.wrap(" ".join(names), 116, initial_indent=" " * 13, subsequent_indent=" " * 13)

@@ -1,4 +1,4 @@
-"""The public functions: start, resume, fork and replay a debate (async), or `run` one and wait; and the short ways.
+"""The Python functions: ask, check, review, plan, run; and start, resume, fork and replay, which are async.
 
     outcome = rebut.ask("Redis or Memcached?", models=["openai:a", "openai:b"])
     outcome = rebut.run("duel", "Redis or Memcached?", proposer="openai:a", challenger="openai:b", rounds=2)

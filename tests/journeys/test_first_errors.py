@@ -173,3 +173,13 @@ def test_a_server_with_a_key_that_does_not_answer_is_named(workspace: Path, own_
         done = piped(*words, env=nowhere, cwd=workspace)
         assert done.returncode == 2 and "openai: nothing answers at 127.0.0.1:9. Start it." in done.stderr
         assert "Set OPENAI_API_KEY" not in done.stderr
+
+
+def test_a_name_that_is_neither_a_file_nor_a_commit_is_called_that(workspace: Path, tmp_path: Path) -> None:
+    done = piped("review", "nosuch.py", "--with", "lint,rules", cwd=workspace)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == "rebut: there is no file, commit, branch or tag 'nosuch.py' here"
+    (bare := tmp_path / "bare").mkdir()
+    done = piped("review", "nosuch.py", "--with", "lint,rules", cwd=bare)
+    assert done.returncode == 2
+    assert "there is no file 'nosuch.py' here, and this is not a git repository" in done.stderr

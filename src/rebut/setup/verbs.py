@@ -184,7 +184,32 @@ async def change(what: str, folder: Path) -> Wanted:
         if is_diff(beginning(what, folder)):
             return Wanted(target="code", artifact_file=what, instead=REVIEWED)
         return Wanted(target="code", scope=f"file:{what}", instead=REVIEWED)
-    return Wanted(target="code", scope=f"range:{what}" if ".." in what else f"commit:{what}", instead=REVIEWED)
+    if ".." in what:
+        return Wanted(target="code", scope=f"range:{what}", instead=REVIEWED)
+    await _must_be_there(what, folder)
+    return Wanted(target="code", scope=f"commit:{what}", instead=REVIEWED)
+
+
+async def _must_be_there(what: str, folder: Path) -> None:
+    """Refuse a name that is neither a file nor a commit, unless a fuller clone may have it."""
+    from rebut.workspace.git import Git, refusal
+
+    git = await Git.open(folder)
+    if git is None:
+        why, hint = await refusal(folder)
+        raise UsageError(
+            why or f"there is no file {what!r} here, and this is not a git repository",
+            hint or "Name a file, or use - to read a diff from standard input.",
+        )
+    try:
+        if await git.commit(what) or await git.commit(f"origin/{what}") or await git.is_shallow():
+            return
+    finally:
+        await git.close()
+    raise UsageError(
+        f"there is no file, commit, branch or tag {what!r} here",
+        "Name one that is there: `git ls-files` lists files, `git log --oneline --all` commits.",
+    )
 
 
 def text_file(file: str, folder: Path, hint: str = "Give the file with the plan.") -> Wanted:

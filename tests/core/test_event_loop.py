@@ -93,3 +93,26 @@ def test_each_loop_has_a_value_of_its_own_and_that_of_a_closed_one_is_dropped() 
     other, _ = asyncio.run(twice())
     assert first is again and first is not other
     assert len(values._values) == 1
+
+
+def test_threads_with_loops_of_their_own_do_not_disturb_each_other() -> None:
+    values = event_loop.PerLoop[list[int]](list)
+    threads: list[threading.Thread] = []
+
+    async def use() -> None:
+        values.get()
+
+    class Looked(asyncio.SelectorEventLoop):
+        def is_closed(self) -> bool:
+            """While this one is looked at, another thread comes, adds its own loop and removes this one."""
+            if super().is_closed() and not threads:
+                threads.append(threading.Thread(target=asyncio.run, args=(use(),)))
+                threads[0].start()
+                threads[0].join()
+            return super().is_closed()
+
+    loop = Looked()
+    loop.run_until_complete(use())
+    loop.close()
+    asyncio.run(use())
+    assert len(threads) == 1

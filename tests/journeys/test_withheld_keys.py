@@ -33,6 +33,7 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SUDO_UID", "1000")
     return seen
 
 
@@ -44,6 +45,7 @@ def test_git_gets_no_key_and_no_proxy(seen: Path, tmp_path: Path) -> None:  # C9
     assert piped("review", "--with", "lint,rules", cwd=work).returncode == 0
     given = (seen / "git").read_text()
     assert "HOME=" in given and "leaked" not in given
+    assert "SUDO_UID=1000\n" in given, "without it, git refuses the repository of the user who called sudo"
 
 
 def test_the_command_of_an_agent_host_gets_what_it_would_get_in_a_seat(seen: Path) -> None:  # C9

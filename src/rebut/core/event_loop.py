@@ -60,8 +60,9 @@ class PerLoop(Generic[T]):
         loop = asyncio.get_running_loop()
         if loop not in self._values:
             # What waits refers to its loop, so a weak key would never expire: closed loops are removed by hand.
-            for old in [known for known in self._values if known.is_closed()]:
-                del self._values[old]
+            # Other threads do the same for their loops meanwhile, so a copy is looked through.
+            for old in [known for known in list(self._values) if known.is_closed()]:
+                self._values.pop(old, None)
             self._values[loop] = self._make()
         return self._values[loop]
 

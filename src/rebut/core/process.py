@@ -128,9 +128,10 @@ async def _cancelled_start(starting: asyncio.Future[Started]) -> Started | None:
     """What was started although the caller is cancelled; None if nothing was.
 
     An event loop that closes cancels the start as well. asyncio then kills the process, and waits without end for pipes
-    that are never connected, unless it is cancelled again.
+    that are never connected, unless it is cancelled again. A caller that is cancelled again cancels the start, too.
     """
-    await asyncio.wait({starting}, timeout=GRACE)
+    with suppress(asyncio.CancelledError):  # the caller raises it
+        await asyncio.wait({starting}, timeout=GRACE)
     if starting.done():
         return None if starting.cancelled() or starting.exception() else starting.result()
     starting.cancel()

@@ -47,7 +47,8 @@ OFF = (
     "safe.bareRepository=explicit",
 )
 NO_MORE: Mapping[str, str] = {}
-KEPT_ENV = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+KEPT_ENV = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "SUDO_UID")
+"""The last one tells git, under sudo, that the repository of the user who called sudo may be read."""
 SET_ENV = {
     "LC_ALL": "C",
     "GIT_OPTIONAL_LOCKS": "0",

@@ -14,7 +14,7 @@ from rebut.core import files
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.redaction import PLACEHOLDER, Redactor
+from rebut.core.redaction import Redactor, by_kind
 from rebut.core.text import cut
 
 JOURNAL = ".journal"
@@ -83,8 +83,7 @@ def total_usd(costs: Iterable[float | None]) -> float | None:
 
 def topic_of_row(topic: str) -> str:
     """A topic for a row: each secret as its kind alone, so that equal topics of several sessions stay equal."""
-    plain = PLACEHOLDER.sub(lambda mark: mark[0].rpartition(":")[0] + "]", Redactor(b"rows").redact(topic))
-    return cut(plain, TOPIC)
+    return cut(by_kind(Redactor(b"rows").redact(topic)), TOPIC)
 
 
 class Results:

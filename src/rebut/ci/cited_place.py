@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 
 from rebut.core.citation_syntax import exact_place, understand
 from rebut.core.frozen import frozen
-from rebut.core.redaction import PLACEHOLDER
+from rebut.core.redaction import by_kind
 from rebut.core.text import squeeze
 from rebut.core.types import Changed
 from rebut.domain.review_result import ReviewFinding
@@ -36,7 +35,7 @@ class Cited:
 
         A secret counts by its kind: its placeholder differs in every session.
         """
-        plain = (PLACEHOLDER.sub(_kind, line.rstrip("\r")) for line in self.lines)
+        plain = (by_kind(line.rstrip("\r"), "") for line in self.lines)  # without its end, as in recorded dismissals
         text = "\n".join(plain) + f"\n{self.nth}/{self.of}"
         return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -108,7 +107,3 @@ def _which(every: Sequence[str], lines: Sequence[str], first: int) -> tuple[int,
     block, count = list(lines), len(lines)
     starts = [n for n, line in enumerate(every, 1) if line == block[0] and list(every[n - 1 : n - 1 + count]) == block]
     return starts.index(first) + 1, len(starts)
-
-
-def _kind(found: re.Match[str]) -> str:
-    return found[0].rpartition(":")[0]

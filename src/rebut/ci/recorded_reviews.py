@@ -11,7 +11,7 @@ from rebut.core.errors import RebutError, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.redaction import PLACEHOLDER
+from rebut.core.redaction import by_kind
 from rebut.core.text import canonical
 from rebut.domain.checks import CHECKS
 from rebut.domain.outcome import Outcome
@@ -138,9 +138,9 @@ def same_under_way(root: Path, plan: Plan) -> Record | None:
     """
     if plan.context:
         return None  # the contents of those files are not compared
-    wanted, topic = asked_for(plan, root), _kinds(plan.topic.strip())
+    wanted, topic = asked_for(plan, root), by_kind(plan.topic.strip())
     for found in sessions.of_workspace(root, plan.workspace):
-        if is_asked_alike(found, wanted) and (plan.target or _kinds(found.opened.topic) == topic):
+        if is_asked_alike(found, wanted) and (plan.target or by_kind(found.opened.topic) == topic):
             running = sessions.running(found.folder)
             record = sessions.load(found.folder)
             if (
@@ -179,9 +179,4 @@ def _about(target: Target) -> str:
     data = target.to_json()
     # Files that earlier reviews wrote are not part of the change.
     data["left_out"] = [line for line in target.left_out if OUTPUT not in line]
-    return _kinds(canonical({name: data[name] for name in OF_TARGET}))
-
-
-def _kinds(text: str) -> str:
-    """A text in which each secret is replaced by its kind."""
-    return PLACEHOLDER.sub(lambda found: found[0].rpartition(":")[0], text)
+    return by_kind(canonical({name: data[name] for name in OF_TARGET}))

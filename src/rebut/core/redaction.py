@@ -191,6 +191,11 @@ class Redactor:
                 at = text.find(value, at + 1)
 
 
+def by_kind(text: str, end: str = "]") -> str:
+    """The text with each secret as its kind alone: a placeholder differs in every session. `end` ends the kind."""
+    return PLACEHOLDER.sub(lambda mark: mark[0].rpartition(":")[0] + end, text)
+
+
 @lru_cache(maxsize=1)
 def _gates_by_word() -> GatesByWord:
     return GatesByWord((*secret_patterns.gates(), *secret_contexts.gates()))

@@ -9,7 +9,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from rebut.core.markdown import inline, tame
+from rebut.core.markdown import backticks, inline, tame
 from rebut.domain.render import cell
 from rebut.protocols.revise.sections import contained
 
@@ -231,6 +231,15 @@ def test_a_document_hides_nothing_below_it_and_keeps_its_markdown() -> None:  # 
         found = [kind for kind, _ in tokens(f"{contained(document)}\n\n# After\n\nEnd.\n")]
         assert found.count("heading_open") == 2 and "table_open" in found, (payload, contained(document))
     assert [contained(kept) for kept in KEPT] == KEPT
+
+
+def test_code_stays_in_its_block_and_in_its_span() -> None:  # C14
+    for code in ("plain", "a `b` c", "``` in a line", "```\n# forged\n```", "`````", "``", "x ```` y ``` z"):
+        fence, ticks = backticks(code), backticks(code, 1)
+        assert len(fence) >= 3
+        assert tokens(f"{fence}text\n{code}\n{fence}\n") == [("fence", f"{code}\n")]
+        if "\n" not in code:
+            assert ("code_inline", code) in tokens(f"{ticks} {code} {ticks}\n")
 
 
 def test_every_payload_stays_in_its_cell() -> None:  # C14

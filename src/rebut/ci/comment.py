@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 from rebut.core.errors import UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.markdown import unlinked
+from rebut.core.markdown import backticks, unlinked
 from rebut.core.text import clean, counted, cut, squeeze
 
 MARKER = "<!-- rebut -->"
@@ -141,8 +141,7 @@ def _block(f: ReportedFinding, base: str, commit: str) -> str:
     if f.code:
         digits = len(str(f.code[-1][0]))
         lines = [f"{'>' if f.first <= n <= f.last else ' '} {n:>{digits}} | {line}".rstrip() for n, line in f.code]
-        ticks = max((len(run) for run in re.findall("`+", "\n".join(lines))), default=0)
-        fence = "`" * max(3, ticks + 1)
+        fence = backticks("\n".join(lines))
         rows += ["", f"{fence}text", *lines, fence]
     return "\n".join([*rows, *(["", f"<sub>{unlinked(f.about)}</sub>"] if f.about else []), ""])
 
@@ -158,7 +157,7 @@ def _link(f: ReportedFinding, base: str, commit: str) -> str:
 def code_span(text: str) -> str:
     """Text as code within a line, whatever backticks it has."""
     line = squeeze(clean(text))
-    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
+    ticks = backticks(line, 1)
     space = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{ticks}{space}{line}{space}{ticks}"
 

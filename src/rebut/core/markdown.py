@@ -31,6 +31,11 @@ def unlinked(text: str) -> str:
     return out + _LINKING.sub(_parted, line[end:])
 
 
+def backticks(text: str, least: int = 3) -> str:
+    """The backticks that open and close code with this text in it: more of them than it has in a row."""
+    return "`" * max(least, 1 + max(map(len, _TICKS.findall(text)), default=0))
+
+
 _LINKING = re.compile(r"@(?=[\w\\])|#(?=\d)|(?i:\bgh)(?=-\d)|(?<=:)(?=//)|(?i:\bwww)(?=\.)|(?<=:)(?=[\w+-]{1,40}:)")
 """Where a mention, a reference, a link or an emoji would be read."""
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from rebut.core.frozen import frozen
 from rebut.core.lazy_pattern import LazyPattern
-from rebut.core.markdown import inline, tame
+from rebut.core.markdown import backticks, inline, tame
 from rebut.core.text import cut, squeeze
 from rebut.domain import checks
 from rebut.domain.ledger import Claim, Evidence, Ledger, Move, Point, distinct, similar
@@ -328,7 +328,7 @@ def markdown(value: Any, known: Known) -> str:
     last = ""
     for row in answer(value, known):
         if row.kind == "diff":
-            fence = "`" * (3 + max(map(len, re.findall("`{3,}", row.text)), default=0))
+            fence = backticks(row.text)
             blocks.append(f"**{inline(row.label)}:**\n\n{fence}diff\n{row.text}\n{fence}")
         elif row.kind == "item":
             blocks[-1] += f"{chr(10) if last == 'item' else chr(10) * 2}- {inline(row.text)}"

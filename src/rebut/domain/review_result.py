@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
-from rebut.core.markdown import inline
+from rebut.core.markdown import backticks, inline
 from rebut.core.text import counted, cut, squeeze, wrapped
 from rebut.domain.checks import CodeCheck, check_of
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
@@ -281,7 +281,7 @@ class ReviewResult:
     def markdown(self, heading: str = "", notes: Sequence[Json] = ()) -> str:
         """Everything, for `summary.md`; with the heading of the outcome where that says more than the decision."""
         content = self.content[:LONGEST_CONTENT]
-        fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", content)), default=0))
+        fence = backticks(content)
         body = [
             *map(inline, self._where()),
             *(["", f"{fence}markdown", content.rstrip("\n"), fence] if content else []),

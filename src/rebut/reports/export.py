@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from rebut.core.json_value import Json
-from rebut.core.markdown import inline, tame
+from rebut.core.markdown import backticks, inline, tame
 from rebut.core.text import cut
 from rebut.domain import render
 from rebut.domain.amounts import spent
@@ -96,7 +95,7 @@ def _checks(found: Sequence[tuple[str, CodeCheck]]) -> list[str]:
 
 
 def _fenced(text: str, kind: str = "") -> list[str]:
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    fence = backticks(text)
     return [fence + kind, text.strip("\n"), fence]
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from rebut.core.markdown import inline
+from rebut.core.markdown import backticks, inline
 from rebut.core.text import squeeze
 from rebut.core.types import Changed
 from rebut.domain import render as ledgers
@@ -56,7 +55,7 @@ def artifact(target: Target) -> str:
 
 
 def fenced(text: str, kind: str = "") -> str:
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    fence = backticks(text)
     return f"{fence}{kind}\n{text.rstrip(chr(10))}\n{fence}"
 
 

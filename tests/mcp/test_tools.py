@@ -252,6 +252,13 @@ def test_a_seat_that_fails_is_no_result(shop: Path, own_home: Path) -> None:  # 
     assert "answered 401" in found["heading"]
 
 
+def test_a_debate_that_cannot_continue_is_no_result(workspace: Path, own_home: Path) -> None:  # C5
+    hosts.duellists(own_home, {"r1/opening@proposer": {"fail": "auth", "message": "answered 401"}})
+    found = call(workspace, "debate", topic=duels.TOPIC, protocol="duel")
+    assert found["status"] == "failed" and found["heading"].startswith("NO RESULT: the proposer gave no answer (auth)")
+    assert "answered 401" in found["heading"]
+
+
 def test_every_refusal_reaches_the_model_in_words(shop: Path, own_home: Path, tmp_path: Path) -> None:  # C5
     (tmp_path / "secret.md").write_text("See `a.py:1`.\n")
     (shop / "link.md").symlink_to(tmp_path / "secret.md")

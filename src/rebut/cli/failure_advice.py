@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rebut.core.frozen import frozen
 from rebut.core.lazy_pattern import LazyPattern
-from rebut.record.events import Answered, Failed
+from rebut.record.events import Failed
 from rebut.record.record import Record
 
 FIXABLE = ("auth", "missing tool", "rate limit")
@@ -31,13 +31,7 @@ class Unanswered:
 
 def unanswered(record: Record) -> Unanswered | None:
     """What stopped the debate and what helps; None if some of the last failures have another cause."""
-    last: dict[str, Failed] = {}
-    for line in reversed(record.lines):
-        if isinstance(line.event, Answered):
-            break
-        if isinstance(line.event, Failed):
-            last.setdefault(line.event.key, line.event)
-    failed = list(reversed(last.values()))
+    failed = record.last_failures
     if not failed or not all(one.failure in PASSING or (one.failure in FIXABLE and one.hint) for one in failed):
         return None
     whys: dict[str, list[str]] = {}

@@ -21,7 +21,7 @@ from rebut.domain.review_result import ReviewFinding
 from rebut.domain.session_status import headline_of, ledger_of, outcome_of, progress
 from rebut.mcp.debate_process import LOG
 from rebut.record import sessions, turn
-from rebut.record.events import Answered, Asked, Failed
+from rebut.record.events import Asked
 from rebut.record.record import Record, seconds
 from rebut.record.turn import WaitingTurn
 from rebut.reports import review
@@ -276,13 +276,7 @@ def _stopped(record: Record, printed: list[str]) -> SessionResult:
 
 def _failures(record: Record) -> list[str]:
     """What the seats did not answer since the last answer on record, each with what helps."""
-    last: dict[str, Failed] = {}
-    for line in reversed(record.lines):
-        if isinstance(line.event, Answered):
-            break
-        if isinstance(line.event, Failed) and not line.event.reopened:
-            last.setdefault(line.event.key, line.event)
-    said = [(f"the {f.seat} gave no answer ({f.failure}): {f.message}", f.hint) for f in reversed(last.values())]
+    said = [(f"the {f.seat} gave no answer ({f.failure}): {f.message}", f.hint) for f in record.last_failures]
     return [f"{why.rstrip('.')}. {hint}".strip() for why, hint in said]
 
 

@@ -212,6 +212,20 @@ class Record:
             unmetered=sum(1 for a in returned if a.outcome == "ok" and not a.patient and a.input is a.output is None),
         )
 
+    @property
+    def last_failures(self) -> list[Failed]:
+        """The last failure under each key since the last answer, without calls that a deadline cut off.
+
+        Those that resume asks again are among them: they are what a debate stopped for.
+        """
+        last: dict[str, Failed] = {}
+        for line in reversed(self.lines):
+            if isinstance(line.event, Answered):
+                break
+            if isinstance(line.event, Failed):
+                last.setdefault(line.event.key, line.event)
+        return [failed for failed in reversed(last.values()) if not failed.attempt]
+
     def part(self, mine: Callable[[str], bool]) -> Record:
         """Only the calls whose keys are meant; it has no events."""
         part = Record()

@@ -274,7 +274,7 @@ def test_every_refusal_reaches_the_model_in_words(shop: Path, own_home: Path, tm
         ("outside of the workspace", "plan", {"path": str(tmp_path / "secret.md")}),
         ("outside of the workspace", "review", {"change": "../secret.md"}),
         ("outside of the workspace", "debate", {"topic": "x", "context": [".."]}),
-        ("there is no commit", "review", {"change": "nope"}),
+        ("there is no file, commit, branch or tag", "review", {"change": "nope"}),
         ("either path or text", "plan", {}),
         ("there is no file nope.md", "plan", {"path": "nope.md"}),
         ("needs a topic", "debate", {"topic": "  "}),

@@ -17,6 +17,7 @@ from typing import Any
 import crosses
 import duels
 import forkserver
+import hosts
 import panels
 import pytest
 import revisions
@@ -248,6 +249,7 @@ def test_a_finding_that_is_kept_is_still_shown_in_the_next_review(repo: Path) ->
     kept = on_branch(repo, {"r1/critique@critic": crosses.critique()}, "--fail-on", "P1:shown")
     assert kept.returncode == 1, kept.stdout + kept.stderr
     assert "check shown, fails on the final version" in " ".join(kept.stdout.split())
+    assert hosts.call(repo, "result", session="last")["findings"][0]["check"] == "shown"
 
 
 def test_a_check_that_cannot_run_on_the_new_commits_shows_nothing_about_them(repo: Path) -> None:

@@ -45,6 +45,7 @@ class ResultFinding(BaseModel):
     severity: str = Field(default="", description="P1 is the gravest")
     place: str = Field(default="", description="file:line")
     mark: str = Field(default="", description="what a program found there: found, moved, located, absent, uncheckable")
+    check: str = Field(default="", description="what running its check showed: shown, refuted, broken, not run")
     fate: str = Field(default="", description="what became of it: valid, conceded, open, …")
     text: str = ""
 
@@ -292,6 +293,7 @@ def _point(ledger: Ledger, point: Point) -> ResultFinding:
         severity=ledger.severity(point.id),
         place=cut(cited.place, 120) if cited else "",
         mark=cited.mark if cited else "",
+        check=point.check.mark if point.check else "",
         fate=ledger.shown_status(point.id),
         text=cut(point.text, ITEM),
     )
@@ -305,6 +307,7 @@ def _finding(found: ReviewFinding) -> ResultFinding:
         severity=found.severity,
         place=cut(found.place, 120),
         mark=found.mark,
+        check=found.check.mark if found.check else "",
         fate=fate or "not judged",
         text=cut(found.text, ITEM) + fix,
     )

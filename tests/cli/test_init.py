@@ -63,8 +63,11 @@ def test_a_saved_key_reaches_the_provider_and_the_environment_comes_first(tmp_pa
     saved_keys.save(os.environ, "OPENAI_API_KEY", KEY)
     assert saved_keys.saved_keys({**os.environ, "OPENAI_API_KEY": "sk-other-123456"}) == {}
     with Loopback() as server:
-        voices.cli("duel", "Redis?", "--proposer", "gpt-5", "--challenger", "o3", cwd=tmp_path, env=at(server))
-        assert server.headers and server.headers[0]["authorization"] == f"Bearer {KEY}"
+        words = ("duel", "Redis?", "--proposer", "gpt-5", "--challenger", "o3")
+        voices.cli(*words, cwd=tmp_path, env={**at(server), "OPENAI_API_KEY": ""})
+        assert server.headers and KEY not in str(server.headers), "an empty variable comes first, too"
+        voices.cli(*words, cwd=tmp_path, env=at(server))
+        assert server.headers[-1]["authorization"] == f"Bearer {KEY}"
         assert {body["model"] for body in server.bodies} == {"gpt-5"}
 
 

@@ -36,8 +36,8 @@ def variable_of(key: str) -> str:
 
 
 def saved_keys(env: Mapping[str, str]) -> dict[str, str]:
-    """The saved keys that the environment does not set."""
-    return {name: key for name, key in _all(env).items() if not env.get(name, "").strip()}
+    """The saved keys whose variables are not set. An empty one is set, too: the user wants no key there."""
+    return {name: key for name, key in _all(env).items() if name not in env}
 
 
 def with_saved(env: Mapping[str, str]) -> dict[str, str]:

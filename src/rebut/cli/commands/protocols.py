@@ -135,7 +135,9 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
 @click.option("--lead", type=SPEC, help="The model that takes a position and defends it.")
 @click.option("--challenger", type=SPEC, multiple=True, help="A model that attacks it; repeat for more.")
 @click.option(
-    "--judge", type=SPEC, help="The model that writes the personas, and decides. [a third family, else the lead's]"
+    "--judge",
+    type=SPEC,
+    help="The model that writes the personas, and compares what the parties assume. [a third family, else the lead's]",
 )
 @click.option(
     "--max-rounds", "rounds", type=int, metavar="1–10", help="Maximum rounds, the first challenge included. [5]"

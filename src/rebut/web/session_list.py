@@ -44,14 +44,7 @@ def session_rows(found: Sequence[sessions.FoundSession]) -> list[Json]:
 
 def compared(fork: Record, root: Path) -> dict[str, Json]:
     """A fork beside its parent, as a table: labels, and a column for each; empty if the session is no fork."""
-
-    def load(id: str) -> Record | None:
-        try:
-            return sessions.load(root / id)
-        except RecordError:
-            return None
-
-    pair = paired(fork, load)
+    pair = paired(fork, root)
     if pair is None:
         return {}
     columns: list[Json] = [[*pair.parent.cells("parent", 200)]] if pair.parent else []

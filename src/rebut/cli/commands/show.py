@@ -84,17 +84,10 @@ def _outcome_rows(record: Record, folder: Path, everything: bool, width: int) ->
 
 def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
     """A fork compared with its parent."""
-    from rebut.core.errors import RecordError
     from rebut.record import sessions
     from rebut.reports.compare import paired
 
-    def load(id: str) -> Record | None:
-        try:
-            return sessions.load(sessions.home() / id)
-        except RecordError:
-            return None
-
-    return paired(record, load, outcome)
+    return paired(record, sessions.home(), outcome)
 
 
 def _as_json(record: Record) -> dict[str, Json]:

@@ -104,7 +104,8 @@ async def apply(
     redactor = redactor_of(record, environment.known_secrets)
     target = target_of(record)
     refuse_others(touched(patch), target, also)
-    sides = DebatedVersions.of(view_of(record, folder, environment), target, redactor.door, str(top), environment.never)
+    view = view_of(record, folder, environment.known_secrets)
+    sides = DebatedVersions.of(view, target, redactor.door, str(top), environment.never)
     if sides.opened is None:
         raise NotApplied("no copy of the reviewed files was kept, so the patch cannot be checked against them")
     now = await _current_files(patch, top, redactor)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
 
 from rebut.core.errors import RebutError
 from rebut.core.files import repository
-from rebut.core.json_value import Json
-from rebut.engine.runtime import redactor_of
-from rebut.record import sessions
+from rebut.engine.runtime import redactor_of, view_of
 from rebut.record.record import Record
 from rebut.setup import config
-from rebut.workspace.snapshot import Snapshot
 from rebut.workspace.targets.target import target_of
-from rebut.workspace.tree import DebatedVersions, View
+from rebut.workspace.tree import DebatedVersions
 
 
 def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
@@ -27,12 +22,7 @@ def debated_versions(record: Record, folder: Path) -> DebatedVersions | None:
     with suppress(RebutError):  # a config file that is wrong now says nothing about an old session
         now = config.load_config(workspace=repository(workspace), env=os.environ)
         known, never = now.known_secrets(os.environ), now.never
-    fact, target = record.facts.get("snapshot"), target_of(record)
-    if fact is None and target is None:
+    view, target = view_of(record, folder, known), target_of(record)
+    if view is None and target is None:
         return None
-    door = redactor_of(record, tuple(known)).door
-    view = None
-    if fact is not None:
-        taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-        view = View(taken, sessions.snapshot(folder), door)
-    return DebatedVersions.of(view, target, door, str(workspace), never)
+    return DebatedVersions.of(view, target, redactor_of(record, known).door, str(workspace), never)

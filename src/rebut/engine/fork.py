@@ -59,7 +59,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
             if name in old.facts:
                 journal.write(old.facts[name])
         await journal.sync()
-        view = view_of(journal.record, folder, environment)
+        view = view_of(journal.record, folder, environment.known_secrets)
         reused = None if again else old
         runtime = runtime_of(journal.record, plan, environment, journal=journal, view=view, parent=reused)
         return await run_protocol(runtime, plan, environment, folder)
@@ -87,7 +87,8 @@ async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> ForkC
     old = sessions.load(parent)
     topic = redactor_of(old, environment.known_secrets).door(plan.topic).strip()
     record = Record()
-    runtime = runtime_of(record, plan, environment, view=view_of(old, parent, environment), parent=old)
+    view = view_of(old, parent, environment.known_secrets)
+    runtime = runtime_of(record, plan, environment, view=view, parent=old)
     runtime.assumed = assumed = AssumedAnswers(old)
     runtime.write(opened(plan, parent, topic, parent=old.opened.id))
     for fact in decisions(old, rounds=plan.decided):

@@ -67,7 +67,7 @@ async def _resume(
         if ask_left:
             reopen_skipped(journal)
         await journal.sync()
-        view, parent = view_of(record, folder, environment), parent_of(record, environment)
+        view, parent = view_of(record, folder, environment.known_secrets), parent_of(record, environment)
         runtime = runtime_of(record, plan, environment, journal=journal, view=view, parent=parent)
         return await run_protocol(runtime, plan, environment, folder)
     finally:

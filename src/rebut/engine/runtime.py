@@ -317,7 +317,7 @@ def redactor_of(record: Record, known: Sequence[str]) -> Redactor:
     return Redactor(base64.b64decode(keys_of(record)["redaction"]), known)
 
 
-def view_of(record: Record, folder: Path, environment: Environment) -> View | None:
+def view_of(record: Record, folder: Path, known: Sequence[str]) -> View | None:
     """The snapshot that was taken when the debate opened; None if there is none."""
     fact = record.facts.get("snapshot")
     if fact is None:
@@ -326,7 +326,7 @@ def view_of(record: Record, folder: Path, environment: Environment) -> View | No
     from rebut.workspace.tree import View
 
     taken = Snapshot.from_json(cast(Mapping[str, Json], fact.value))
-    return View(taken, sessions.snapshot(folder), redactor_of(record, environment.known_secrets).door)
+    return View(taken, sessions.snapshot(folder), redactor_of(record, known).door)
 
 
 def _closing(plan: Plan, environment: Environment) -> tuple[Amount, int]:

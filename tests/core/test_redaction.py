@@ -17,6 +17,7 @@ from rebut.core.crowds import Allowance, Span
 from rebut.core.redaction import PLACEHOLDER, Redactor
 from rebut.core.secret_patterns import CHECKS
 from rebut.core.secret_table import TABLES, PatternTable
+from rebut.core.text import at_the_door
 
 KEY = b"a session key of thirty-two byte"
 LETTERS = "aZ9bY8cX7dW6eV5fU4gT3hS2iR1jQ0kPlOmNnMoLpKqJrIsHtGuFvEwDxCyBzA"
@@ -533,3 +534,14 @@ def test_five_megabytes_with_one_secret_in_the_middle() -> None:  # C8
     half = "def f(x):\n    return {'token': next_token(x)}  # 123e4567-e89b-12d3-a456-426614174000\n" * 30_000
     done = redactor().redact(half + TOKENS["npm-token"] + "\n" + half)
     assert len(half) * 2 > 5_000_000 and kinds(done) == ["npm-token"]
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_a_secret_among_many_names_is_found_as_if_it_stood_alone(name: str) -> None:
+    door = Redactor(KEY).door
+    names = [f"src/part{n}/module_{n}.py: beyond the files that are read" for n in range(240)]
+    for place in (0, 49, 50, 137, 239):
+        texts = [*names]
+        texts[place] = f"keys/{TOKENS[name]}"
+        made = at_the_door([*texts], door)
+        assert made == [door(text) for text in texts] and TOKENS[name] not in str(made)

@@ -157,16 +157,15 @@ class _Sending:
         return round((clock() - self.began) * 1000)
 
     def failed(self, error: ParticipantFailed, *, again: bool = False) -> Attempt:
-        usage = getattr(error, "usage", None)
         return Attempt(
             key=self.asked.key,
             attempt=self.asked.attempt,
             outcome=error.kind,
             message=self.runtime.door(error.message),
             hint=error.hint,
-            input=usage.input if usage else None,
-            output=usage.output if usage else None,
-            usd=0.0 if self.connection.free else getattr(error, "usd", None),
+            input=error.usage.input if error.usage else None,
+            output=error.usage.output if error.usage else None,
+            usd=0.0 if self.connection.free else error.usd,
             ms=self.ms,
             patient=self.connection.patient,
             again=again,

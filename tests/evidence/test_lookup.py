@@ -275,6 +275,30 @@ def test_the_text_under_discussion_is_cited_by_section(repo: Path, place: str, q
     assert mark(repo, place, quote, PLAN).mark == expected
 
 
+@pytest.mark.parametrize(
+    ("opening", "inside", "closing"),
+    [
+        ("```sh", "~~~", "```"),
+        ("~~~", "```", "~~~"),
+        ("~~~", "```", "~~~~"),
+        ("````md", "```", "````"),
+        ("```md", "```sh", "```"),
+        ("  ```", "~~~", "  ```"),
+    ],
+)
+def test_a_heading_within_code_is_no_section(repo: Path, opening: str, inside: str, closing: str) -> None:
+    # C11
+    plan = f"# Plan\n\n{opening}\n{inside}\n# In code\n{closing}\n\n# Costs\n\nAbout nothing.\n"
+    assert mark(repo, "§ In code", "", plan).mark == "absent"
+    assert mark(repo, "§ Costs", "About nothing.", plan).mark == "found"
+
+
+def test_code_within_a_line_opens_no_block(repo: Path) -> None:
+    # C11
+    plan = "# Plan\n\n```make``` runs it.\n\n# Costs\n\nAbout nothing.\n"
+    assert mark(repo, "§ Costs", "About nothing.", plan).mark == "found"
+
+
 def test_a_moved_quote_names_the_section_where_it_stands(repo: Path) -> None:
     # C11
     assert mark(repo, "§ Costs", "Ten percent first", PLAN).moved_to == "§ 1. Rollout"

@@ -208,6 +208,7 @@ async def _commit(citation: Citation, place: Place, view: Workspace) -> Mark:
 
 
 HEADING = re.compile(r"(?P<marks>#{1,6})\s+(?P<name>.*)|\*\*(?P<bold>[^*]+)\*\*:?\s*$")
+FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})(.*)")
 NUMBER = re.compile(r"(?<!\d)\d+(?:[.)]\d+)*[.)]?\s+")
 
 
@@ -272,11 +273,14 @@ class _Part:
 def _sections(lines: Sequence[str]) -> Iterator[_Part]:
     """Headings with their lines: up to the next heading of the same or a higher level."""
     heads: list[tuple[int, int, str]] = []
-    fenced = False
+    fence = ""
     for number, line in enumerate(lines, 1):
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced and (head := HEADING.match(line)):
+        mark = FENCE.fullmatch(line)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) and not mark[2].strip() else fence
+        elif mark:
+            fence = mark[1]
+        elif head := HEADING.match(line):
             depth = len(head["marks"]) if head["marks"] else 7
             heads.append((number, depth, (head["name"] or head["bold"] or "").strip(" #*`")))
     for index, (number, depth, name) in enumerate(heads):

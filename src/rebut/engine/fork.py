@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, RecordError, TooFewReplies, UsageError
+from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, TooFewReplies, UsageError
 from rebut.core.json_value import Json
 from rebut.domain.checks import CHECKS
 from rebut.domain.earlier_review import EARLIER
@@ -164,10 +164,7 @@ def parent_of(record: Record, environment: Environment) -> Record | None:
     """The session that this one was forked from: a resumed fork still copies from it."""
     if not record.opened.forked_from or AGAIN in record.facts:
         return None
-    try:
-        return sessions.load(environment.root / record.opened.forked_from)
-    except RecordError:
-        return None  # deleted since then: what was not copied is asked
+    return sessions.loader(environment.root)(record.opened.forked_from)  # None: what was not copied is asked
 
 
 def _copy_snapshot(parent: Path, folder: Path) -> None:

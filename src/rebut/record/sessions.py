@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from rebut.core import files
@@ -185,6 +185,18 @@ def load(folder: Path) -> Record:
             f"Nothing was called. Start a new one; `rebut delete {folder.name}` removes the remains.",
         )
     return Record(lines)
+
+
+def loader(root: Path) -> Callable[[str], Record | None]:
+    """Loads sessions by their id; None for one that is deleted or cannot be read."""
+
+    def load_one(id: str) -> Record | None:
+        try:
+            return load(root / id)
+        except RecordError:
+            return None
+
+    return load_one
 
 
 def delete(folder: Path) -> None:

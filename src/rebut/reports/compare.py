@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import zip_longest
-from pathlib import Path
 
-from rebut.core.errors import RecordError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
 from rebut.core.text import NARROW, counted, cut, wrapped
@@ -15,7 +13,6 @@ from rebut.domain.amounts import money, size, spent
 from rebut.domain.outcome import Outcome
 from rebut.domain.session_status import asked_by, headline_of, outcome_of, status
 from rebut.domain.worth import fates
-from rebut.record import sessions
 from rebut.record.record import Record, Spent
 from rebut.reports import review
 from rebut.reports.terminal import hanging
@@ -126,17 +123,10 @@ def _stacked(name: str, side: ComparedSession, width: int) -> list[str]:
     return rows
 
 
-def paired(fork: Record, root: Path, outcome: Outcome | None = None) -> Pair | None:
-    """A fork and its parent; None if the session is no fork. `root` is the folder of all sessions."""
+def paired(fork: Record, load: Callable[[str], Record | None], outcome: Outcome | None = None) -> Pair | None:
+    """A fork and its parent; None if the session is no fork. `load` returns a session, or None if it is deleted."""
     if not fork.opened.forked_from:
         return None
-
-    def load(id: str) -> Record | None:
-        try:
-            return sessions.load(root / id)
-        except RecordError:  # it is deleted, or cannot be read
-            return None
-
     parent = load(fork.opened.forked_from)
     return Pair(
         ComparedSession.of(parent, outcome_of(parent)) if parent else None,

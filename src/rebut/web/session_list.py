@@ -44,7 +44,7 @@ def session_rows(found: Sequence[sessions.FoundSession]) -> list[Json]:
 
 def compared(fork: Record, root: Path) -> dict[str, Json]:
     """A fork beside its parent, as a table: labels, and a column for each; empty if the session is no fork."""
-    pair = paired(fork, root)
+    pair = paired(fork, sessions.loader(root))
     if pair is None:
         return {}
     columns: list[Json] = [[*pair.parent.cells("parent", 200)]] if pair.parent else []

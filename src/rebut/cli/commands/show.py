@@ -87,7 +87,7 @@ def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
     from rebut.record import sessions
     from rebut.reports.compare import paired
 
-    return paired(record, sessions.home(), outcome)
+    return paired(record, sessions.loader(sessions.home()), outcome)
 
 
 def _as_json(record: Record) -> dict[str, Json]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import cast
 
 from rebut.core.frozen import frozen
@@ -59,6 +60,11 @@ class UnreadFiles:
 
 def unread_files(left_out: Sequence[str], accepted: Sequence[str] = ()) -> UnreadFiles:
     """`accepted` are paths, folders or globs."""
+    return _unread_files(tuple(left_out), tuple(accepted))
+
+
+@lru_cache(maxsize=2)  # a review asks ten times, and a change may leave out 200,000 files
+def _unread_files(left_out: tuple[str, ...], accepted: tuple[str, ...]) -> UnreadFiles:
     from rebut.workspace.targets.git_change import is_own
 
     doubtful, allowed, media = list[str](), list[str](), list[str]()

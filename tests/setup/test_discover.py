@@ -157,7 +157,7 @@ def test_the_embedded_model_is_there_with_its_runner_and_its_weights(
     assert "pip install" in here.look()["local"].advice
     monkeypatch.setattr(weights, "has_runner", lambda: True)
     assert "rebut models get" in here.look()["local"].advice
-    monkeypatch.setattr(weights, "is_here", lambda env: True)
+    monkeypatch.setattr(weights, "is_here", lambda larger=None, env=None: larger is None)
     assert here.look()["local"].usable
 
 
@@ -165,7 +165,7 @@ def test_the_smallest_embedded_model_takes_no_seat_that_nobody_gave_it(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(weights, "has_runner", lambda: True)
-    monkeypatch.setattr(weights, "is_here", lambda env: True)
+    monkeypatch.setattr(weights, "is_here", lambda larger=None, env=None: larger is None)
     found = [here.look()["local"]]
     assert found[0].usable and found[0].only_named
 

@@ -35,7 +35,7 @@ async def main():
     with suppress(asyncio.CancelledError):
         await starting
     children = Path(f"/proc/{{os.getpid()}}/task/{{os.getpid()}}/children")
-    for _ in range(100):
+    for _ in range(500):
         if not children.read_text():
             return
         await asyncio.sleep(0.02)

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from rebut.core.files import shipped
 from rebut.core.frozen import frozen
-from rebut.core.tables import EXACT, TableName, load_tables
+from rebut.core.tables import EXACT, Regex, TableName, load_tables
 from rebut.proof.sandbox import Bounds, Ran
 
 if TYPE_CHECKING:
@@ -57,15 +57,15 @@ class Runner:
     fails: Literal["any"] | tuple[int, ...] = (1,)
     """The exit codes that mean that the check ran and failed; `any` for all but those of `cannot`."""
     cannot: tuple[int, ...] = ()
-    cannot_output: str = ""
+    cannot_output: Regex = ""
     """Output that means that the check did not run to its end."""
-    needs_output: str = ""
+    needs_output: Regex = ""
     """Output without which it did not run to its end either."""
     files: tuple[str, ...] = ()
     """Files of a project that has a use for it; empty for any project."""
     signed: bool = False
     """The launcher ends its report with a word that the check does not know."""
-    reads: str = ""
+    reads: Regex = ""
     """Code that reads files or starts programs: the judge is told, as such a check may look at the text of a change."""
     seconds: Annotated[float, Field(gt=0, le=600)] = 20.0
     memory: int = 1_000_000_000
@@ -123,10 +123,12 @@ UNSIGNED = {
 }
 
 
-def load_runners(user_tables: Mapping[str, object] = MappingProxyType({})) -> dict[str, Runner]:
+def load_runners(
+    user_tables: Mapping[str, object] = MappingProxyType({}), file: str = "config.toml"
+) -> dict[str, Runner]:
     """All runners by name: the shipped ones with the user's changes, and the user's own."""
     tables = shipped("runners.toml")["runners"]
-    return load_tables("runners", Runner, tables, user_tables, file="config.toml", see=SEE)
+    return load_tables("runners", Runner, tables, user_tables, file=file, see=SEE)
 
 
 SEE = "docs/checks.md has every key, and an example."

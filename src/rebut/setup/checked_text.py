@@ -86,19 +86,17 @@ def run_checks(text: str, *, root: Path | None = None, folder: Path | None = Non
     import secrets
 
     from rebut.core.redaction import Redactor
-    from rebut.proof import runners
     from rebut.proof.checks import CheckRunner
     from rebut.proof.fenced_checks import fenced_checks
     from rebut.setup import config as configs
 
     top = repository((root or folder or Path.cwd()).resolve())
     config = configs.load_config(workspace=top, env=os.environ)
-    tables = runners.load_runners(config.runners)
-    found = fenced_checks(text, tables)
+    found = fenced_checks(text, config.runners)
     if not found:
         return []
     redact = Redactor(secrets.token_bytes(32), config.known_secrets(os.environ)).door
-    runner = CheckRunner(top, os.environ, redact, tables)
+    runner = CheckRunner(top, os.environ, redact, config.runners)
     ran = asyncio.run(_run_all(found, top, runner, config.never))
     return [(one.line, check) for one, check in zip(found, ran, strict=True)]
 

@@ -28,6 +28,7 @@ from rebut.setup.config_files import REPO_FILE, Tables, Wire, both_files, gate_w
 if TYPE_CHECKING:
     from rebut.backends.cli_tools.tables import Tool
     from rebut.backends.linters.tables import Analyser
+    from rebut.proof.runners import Runner
 
 T = TypeVar("T")
 BUILT_IN = ("human", "scripted", "caller", "local", "gguf", "lint", "rules")
@@ -82,8 +83,8 @@ class Config:
     """Command-line tools by name."""
     analysers: Mapping[str, Analyser] = field(default_factory=dict)
     """What `lint` runs, by name."""
-    runners: Mapping[str, object] = field(default_factory=dict)
-    """The user's tables of check runners, as written; `proof/runners.py` checks their keys."""
+    runners: Mapping[str, Runner] = field(default_factory=dict)
+    """How checks are run, by name."""
     run_checks: bool = False
     """Whether checks are run in debates that a person starts in a terminal. Never a repository's choice."""
     limits: Mapping[str, float] = field(default_factory=dict)
@@ -175,7 +176,7 @@ def load_config(*, workspace: Path, env: Mapping[str, str], user_file: Path | No
         providers=providers,
         tools=_tools(user, path.name),
         analysers=_analysers(user.get("analysers", {}), path.name),
-        runners=user.get("runners", {}),
+        runners=_runners(user.get("runners", {}), path.name),
         run_checks=user.get("checks", {}).get("run", False),
         limits=_lower(limits, ceilings, notices),
         user_limits=tuple(limits),
@@ -279,6 +280,15 @@ def _analysers(mine: Mapping[str, Any], file: str) -> Mapping[str, Analyser]:
         return load_analysers(mine, file)
 
     return analysers() if mine else LazyTables(analysers)
+
+
+def _runners(mine: Mapping[str, Any], file: str) -> Mapping[str, Runner]:
+    def runners() -> dict[str, Runner]:
+        from rebut.proof.runners import load_runners
+
+        return load_runners(mine, file)
+
+    return runners() if mine else LazyTables(runners)
 
 
 _EXAMPLE = 'Write for example: wire = "openai", base_url = "https://host/v1", api_key_env = "HOST_API_KEY".'

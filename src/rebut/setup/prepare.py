@@ -100,9 +100,10 @@ class Setup:
 
     def _check_runner(self, project: Path, redact: Callable[[str], str]) -> CheckRunner:
         from rebut.proof.checks import CheckRunner
-        from rebut.proof.runners import load_runners as load_runners
+        from rebut.proof.runners import load_runners
 
-        return CheckRunner(project, self.env, redact, load_runners(self.config.runners))
+        tables = self.config.runners or load_runners()  # a config made by hand in Python has none
+        return CheckRunner(project, self.env, redact, tables)
 
     def at(self, workspace: Path | str, config: configs.Config | None = None) -> Setup:
         """The same setup in another folder."""

@@ -173,6 +173,11 @@ def test_a_server_with_a_key_that_does_not_answer_is_named(workspace: Path, own_
         done = piped(*words, env=nowhere, cwd=workspace)
         assert done.returncode == 2 and "openai: nothing answers at 127.0.0.1:9. Start it." in done.stderr
         assert "Set OPENAI_API_KEY" not in done.stderr
+    done = piped("doctor", "--offline", env=nowhere, cwd=workspace)
+    assert "  openai: nothing answers at 127.0.0.1:9\n  → Start it.\n" in done.stdout
+    assert "not usable    openai       nothing answers at 127.0.0.1:9. Start it." in (
+        piped("init", env=nowhere, cwd=workspace).stdout
+    )
 
 
 def test_a_name_that_is_neither_a_file_nor_a_commit_is_called_that(workspace: Path, tmp_path: Path) -> None:

@@ -73,11 +73,16 @@ class FoundModel:
     family: str = ""
     """Known once it has been chosen for a seat."""
     has_key: bool = False
-    """A server that does not answer, although the user has set a key for it."""
+    """A server that does not list its models, although the user has set a key for it."""
 
     @property
     def usable(self) -> bool:
         return bool(self.specs)
+
+    @property
+    def fails(self) -> bool:
+        """It is installed or has a key, and cannot be used all the same; `problem` says why."""
+        return not self.usable and bool(self.problem) and (self.here or self.has_key)
 
     @property
     def why(self) -> str:
@@ -241,7 +246,8 @@ async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
     if isinstance(listed, int):
         # Another program may use the port. So the server is not here, but the user can see what answered.
         said = f"{place} answered {listed} when asked for its models"
-        return FoundModel(provider.name, "server", problem=said, advice=_of_refusal(provider, listed))
+        refused = _of_refusal(provider, listed)
+        return FoundModel(provider.name, "server", problem=said, advice=refused, has_key=bool(key))
     able = [m for m in listed if not any(word in m.lower() for word in _NO_DEBATERS)]
     chosen = [provider.model] if provider.model else able
     specs = tuple(spec for spec in (ModelSpec(provider.name, m) for m in chosen) if _can_be_written(spec))

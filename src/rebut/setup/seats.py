@@ -342,8 +342,8 @@ class SeatAssignment:
 
     def _set_up_in_vain(self) -> str:
         """What the user has a key for and cannot be used, and why."""
-        found = [one for one in self._look() if not one.usable and one.problem and (one.here or one.has_key)]
-        return " ".join(f"{one.name}: {one.problem}. {one.advice}" for one in found if one.kind in ("key", "server"))
+        found = [one for one in self._look() if one.fails and one.kind in ("key", "server")]
+        return " ".join(f"{one.name}: {one.problem}. {one.advice}" for one in found)
 
     def _choose_programs(
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]

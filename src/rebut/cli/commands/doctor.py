@@ -104,11 +104,14 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
 
 
 def missing_rows(missing: Sequence[FoundModel]) -> list[str]:
-    """The providers that are not here, in one line, and what to do."""
-    if not missing:
-        return []
-    names = ", ".join(one.name for one in missing)
-    return [f"  not found here: {names}", "  → `rebut models` says how to get each of them."]
+    """The providers that are not here, in one line, and what to do; before that, those that the user has a key for."""
+    out = list[str]()
+    for one in missing:
+        if one.fails:
+            out += [f"  {one.name}: {one.problem}", f"  → {one.advice}"]
+    if names := ", ".join(one.name for one in missing if not one.fails):
+        out += [f"  not found here: {names}", "  → `rebut models` says how to get each of them."]
+    return out
 
 
 def analyser_rows(found: Sequence[FoundModel]) -> list[str]:
@@ -128,7 +131,7 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, p
 
     out = _listed(healths) if plain else _table(healths)
     if not healths:
-        out = ["  no model is available: no tool on PATH, no API key, no local server, no embedded model"]
+        out = ["  no model is available: no tool, key, local server or embedded model that works was found"]
         out.append(f"  → {GET_ONE}")
     out += _withheld(healths)
     could = "could debate, as far as is known without a call" if offline else "can debate"

@@ -46,7 +46,7 @@ def _show(setup: Setup) -> list[FoundModel]:
     for one in usable:
         say(f"  found         {one.name:<12} {one.why}")
     for one in every:
-        if one.here and not one.usable:
+        if one.fails:
             say(f"  not usable    {one.name:<12} {one.problem}. {one.advice}".rstrip())
     return usable
 

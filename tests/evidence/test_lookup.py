@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from rebut.core.citation_syntax import Citation
 from rebut.evidence import lookup
 from rebut.evidence.lookup import Mark, check_text, look_up_citation
 from rebut.workspace.snapshot import Snapshot, take
-from rebut.workspace.tree import LiveView, Missing, Read, Text, View, Workspace
+from rebut.workspace.tree import LiveView, Missing, Overlay, Read, Text, View, Workspace
 
 CACHE = """\
 import redis
@@ -454,3 +455,75 @@ def test_a_section_that_is_a_long_run_of_digits_is_looked_up_at_once() -> None:
     digits = "1" * 5_000
     result = asyncio.run(look_up_citation(Citation.of(f"§ {digits}", "x"), Lines("text"), artifact=f"# {digits}!\n"))
     assert result.mark in ("located", "absent", "found", "uncheckable")
+
+
+class Walked(tuple[str, ...]):
+    """The lines of a file, with how often all of them were gone through."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.times += 1
+        return super().__iter__()
+
+
+class Files(Workspace):
+    """A workspace of files whose lines count how often they are gone through."""
+
+    def __init__(self, **texts: str) -> None:
+        super().__init__("/nowhere", redact)
+        self.lines = {f"{name}.py": Walked(text.split("\n")) for name, text in texts.items()}
+
+    async def _look(self, path: str) -> Read:
+        return Text(path, self.lines[path]) if path in self.lines else Missing(path)
+
+    async def _list(self) -> list[str]:
+        return list(self.lines)
+
+
+ROWS = [f"row_{n} = {n}" for n in range(1, 101)]
+CITING = [f"See `a.py:{n}` `{row}`.\n" for n, row in enumerate(ROWS, 1)]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_a_file_is_prepared_once_for_all_its_citations(monkeypatch: pytest.MonkeyPatch, large: bool) -> None:  # C11
+    monkeypatch.setattr(lookup, "LARGE", 10 if large else 100_000)
+
+    def walked(text: str) -> tuple[int, list[str]]:
+        view = Files(a="\n".join(ROWS))
+        found = asyncio.run(check_text(text, view))
+        return view.lines["a.py"].times, [mark.mark for _, mark in found]
+
+    once, first = walked(CITING[0])
+    often, every = walked("\n".join(CITING))
+    assert (first, every) == (["found"], ["found"] * 100)
+    assert once == often > 0
+
+
+def test_only_so_much_is_kept_ready_to_search(monkeypatch: pytest.MonkeyPatch) -> None:  # C11
+    monkeypatch.setattr(lookup, "MOST_KEPT", 25)
+    view = Files(a="alpha = 1", b="beta = 22", c="gamma = 3")
+
+    async def look(*names: str) -> list[int]:
+        for name in names:
+            quote = view.lines[f"{name}.py"][0]
+            assert (await look_up_citation(Citation.of(f"{name}.py:1", quote), view)).mark == "found"
+        return [lines.times for lines in view.lines.values()]
+
+    a, b, c = asyncio.run(look("a", "b", "a", "c"))  # there is room for two: b was used longest ago
+    assert a == b == c > 0
+    assert asyncio.run(look("a", "c")) == [a, b, c]
+    assert asyncio.run(look("b")) == [a, 2 * b, c]
+
+
+def test_a_later_version_of_a_file_is_not_searched_in_the_earlier_one() -> None:  # C11
+    opened = Files(a="before = 1")
+    later = Overlay(opened, {"a.py": "after = 2\n"}, redact)
+
+    async def look(view: Workspace) -> list[str]:
+        cited = [Citation.of("a.py:1", quote) for quote in ("before = 1", "after = 2")]
+        return [(await look_up_citation(one, view)).mark for one in cited]
+
+    assert asyncio.run(look(opened)) == ["found", "absent"]
+    assert asyncio.run(look(later)) == ["absent", "found"]
+    assert asyncio.run(look(opened)) == ["found", "absent"]

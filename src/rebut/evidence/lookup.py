@@ -9,8 +9,10 @@ import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast, get_args
+from weakref import WeakKeyDictionary
 
 from rebut.core import event_loop
 from rebut.core.citation_syntax import Citation, FoundCitation, Place, find_citations
@@ -33,6 +35,8 @@ MOST_PARTS = 20
 MOST_HITS = 1_000
 LARGE = 100_000
 """A file with more characters is searched in a thread."""
+MOST_KEPT = 16_000_000
+"""Characters of the files that are kept ready to search, for each version of a workspace."""
 
 
 @frozen
@@ -109,9 +113,12 @@ async def _file(citation: Citation, place: Place, view: Workspace, base: str) ->
         return Mark("uncheckable", citation.place, read.why)
     if not isinstance(read, Text):
         return Mark("located", citation.place, "a folder")
-    large = sum(map(len, read.lines)) > LARGE
+    body = _body(view, read)
     # In a thread, so that the debate continues while a large file is searched.
-    mark = await event_loop.in_thread(_in_lines, citation, place, read) if large else _in_lines(citation, place, read)
+    if body.size > LARGE:
+        mark = await event_loop.in_thread(_in_lines, citation, place, read, body)
+    else:
+        mark = _in_lines(citation, place, read, body)
     return Mark(mark.mark, mark.place, "; ".join(filter(None, (mark.note, note, read.note))), mark.moved_to)
 
 
@@ -138,7 +145,7 @@ async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
     return first, ""
 
 
-def _in_lines(citation: Citation, place: Place, text: Text) -> Mark:
+def _in_lines(citation: Citation, place: Place, text: Text, body: _Body) -> Mark:
     count, start, end = len(text.lines), place.start, place.end
     beyond = "" if start <= count else f"the file ends at line {count}"
     if re.search(r":0+(?:-|$)", citation.place.strip()):
@@ -150,7 +157,7 @@ def _in_lines(citation: Citation, place: Place, text: Text) -> Mark:
     if _too_short(citation.quote):
         mark: Verdict = "absent" if beyond else "located"
         return Mark(mark, citation.place, beyond or "the quote is too short to search for")
-    lines = list(_lines_with(citation.quote, text.lines))
+    lines = list(_lines_with(citation.quote, body))
     if not lines:
         return Mark("absent", citation.place, beyond or _really(start, text))
     if not start or any(start <= line <= end for line in lines):
@@ -183,7 +190,7 @@ async def by_quote(citation: Citation, view: Workspace, paths: Sequence[str]) ->
     for path in paths:
         read = await view.read(path)
         if isinstance(read, Text):
-            hits += [f"{path}:{line}" for line in _lines_with(citation.quote, read.lines)]
+            hits += [f"{path}:{line}" for line in _lines_with(citation.quote, _body(view, read))]
     if len(hits) != 1:
         return None
     return Mark("moved", citation.place, f"no such place; the quote is at {hits[0]}", hits[0])
@@ -202,7 +209,7 @@ async def _commit(citation: Citation, place: Place, view: Workspace) -> Mark:
     texts = await view.commit_texts(place.name)
     if texts is None:
         return Mark("located", citation.place, "too large to search for the quote")
-    if any(True for text in texts for _ in _lines_with(citation.quote, text.split("\n"))):
+    if any(True for text in texts for _ in _lines_with(citation.quote, _Body(text.split("\n")))):
         return Mark("found", citation.place)
     return Mark("absent", citation.place, "the quoted text is neither in its message nor in its change")
 
@@ -227,17 +234,18 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
     if artifact is None:
         return Mark("uncheckable", citation.place, NO_TEXT)
     text = Text.of("the text", artifact)
+    body = _Body(text.lines)
     if place.start:
-        mark = _in_lines(citation, place, text)
+        mark = _in_lines(citation, place, text, body)
         return Mark(mark.mark, mark.place, mark.note, mark.moved_to.replace(f"{text.path}:", "line "))
     if not place.name:
-        return _in_lines(citation, place, text)
+        return _in_lines(citation, place, text, body)
     meant = _meant(place.name, text.lines)
     if not meant:
         return Mark("absent", citation.place, "no section of that name")
     if not citation.quote.strip() or _too_short(citation.quote):
         return Mark("located", citation.place)
-    lines = list(_lines_with(citation.quote, text.lines))
+    lines = list(_lines_with(citation.quote, body))
     if any(section.start <= line <= section.end for section in meant for line in lines):
         return Mark("found", citation.place)
     if not lines:
@@ -297,9 +305,42 @@ def _too_short(quote: str) -> bool:
     return len("".join(quote.split())) < SHORTEST
 
 
-def _lines_with(quote: str, lines: Sequence[str]) -> Iterator[int]:
+@frozen(slots=False)
+class _Body:
+    """Lines to look quotes up in. Preparing them takes long for a large file, and is done once, when needed."""
+
+    lines: Sequence[str]
+
+    @cached_property
+    def size(self) -> int:
+        return sum(map(len, self.lines))
+
+    @cached_property
+    def canonical(self) -> tuple[str, list[int], list[int]]:
+        return _canonical(self.lines)
+
+
+_bodies: WeakKeyDictionary[Workspace, dict[str, _Body]] = WeakKeyDictionary()
+"""Version of a workspace → its files by path, the one used last at the end."""
+
+
+def _body(view: Workspace, text: Text) -> _Body:
+    """A file to look quotes up in: the same one for each citation of it."""
+    kept = _bodies.setdefault(view, {})
+    body = kept.pop(text.path, None)
+    if body is not None and body.lines is text.lines:
+        kept[text.path] = body
+        return body
+    body = kept[text.path] = _Body(text.lines)
+    total = sum(one.size for one in kept.values())
+    while total > MOST_KEPT and len(kept) > 1:
+        total -= kept.pop(next(iter(kept))).size
+    return body
+
+
+def _lines_with(quote: str, where: _Body) -> Iterator[int]:
     """The lines where a quote begins, ignoring white space. Tried as it is, then without what models add to it."""
-    body, offsets, numbers = _canonical(lines)
+    body, offsets, numbers = where.canonical
     for form in _forms(quote):
         parts = [part for part in (_canonical(p.split("\n"))[0] for p in form) if part]
         if not parts or max(map(len, parts)) < SHORTEST:

@@ -134,3 +134,38 @@ def test_a_slow_check_says_what_it_does_at_a_terminal_only(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert enter(["check", "PLAN.md"]) == 0
     assert capsys.readouterr().err == "", "a quick one says nothing"
+
+
+@pytest.mark.parametrize(
+    ("cited", "to"),
+    [
+        ("store.py:1", "store.py:2"),
+        ("./store.py:1", "./store.py:2"),
+        ("../session.py:1", "../session.py:2"),
+        ("src/basket/store.py:1", "src/basket/store.py:2"),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--root", "src/basket"]])
+def test_the_new_place_starts_from_the_folder_that_the_text_uses(
+    workspace: Path, capsys: pytest.CaptureFixture[str], cited: str, to: str, more: list[str]
+) -> None:  # C11
+    basket = workspace / "src/basket"
+    basket.mkdir()
+    (basket / "store.py").write_text("import json\nttl = 3600\n")
+    plan = basket / "PLAN.md"
+    plan.write_text(f'See `{cited}` "ttl = 3600".\n')
+    assert enter(["check", str(plan), *more]) == 0
+    assert f"now at {to}\n" in capsys.readouterr().out
+    plan.write_text(plan.read_text().replace(cited, to))
+    assert enter(["check", str(plan), *more]) == 0
+    assert "1 citation" in (out := capsys.readouterr().out) and ": 1 found" in out, "it can be pasted into the text"
+
+
+def test_the_new_place_in_a_text_without_a_folder_starts_from_the_root(
+    workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:  # C11
+    (workspace / "src/basket").mkdir()
+    (workspace / "src/basket/store.py").write_text("import json\nttl = 3600\n")
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b'See `basket/store.py:1` "ttl = 3600".\n')))
+    assert enter(["check", "-", "--root", "src"]) == 0
+    assert "now at basket/store.py:2\n" in capsys.readouterr().out

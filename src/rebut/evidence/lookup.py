@@ -9,6 +9,7 @@ import posixpath
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -416,11 +417,28 @@ async def look_up(
     """Every citation of a text with its mark. `folder` is the text's own: paths may be relative to it."""
     view = await LiveView.open(workspace, redact, never)
     try:
-        inside = folder is not None and folder.is_relative_to(view.root)
-        base = folder.relative_to(view.root).as_posix() if folder and inside else ""
-        return await check_text(text, view, base=base if base != "." else "")
+        base, start = (_below(view.root, one) for one in (folder, workspace))
+        results = await check_text(text, view, base=base)
+        return [(found, _as_written(found.citation, mark, (base, start))) for found, mark in results]
     finally:
         await view.close()
+
+
+def _below(root: str, folder: Path | None) -> str:
+    """A folder relative to the root; empty for the root itself, and for what is not in it."""
+    if folder is None or not folder.is_relative_to(root):
+        return ""
+    below = folder.relative_to(root).as_posix()
+    return "" if below == "." else below
+
+
+def _as_written(citation: Citation, mark: Mark, folders: Sequence[str]) -> Mark:
+    """The mark with a new place that can be pasted into the text: its path starts from where the cited one does."""
+    path = citation.parsed.path
+    at, _, line = mark.moved_to.rpartition(":")
+    if path and any(folder and at == posixpath.normpath(posixpath.join(folder, path)) for folder in folders):
+        return replace(mark, moved_to=f"{path}:{line}")
+    return mark
 
 
 def summed(results: Sequence[tuple[FoundCitation, Mark]]) -> tuple[str, ...]:

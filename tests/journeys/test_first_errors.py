@@ -12,6 +12,7 @@ from console import piped
 from fake_tool import fails, install
 
 from rebut.cli.app import enter
+from rebut.record import sessions
 from tests.loopback import Loopback
 
 DUEL = ("duel", "Redis?", "--proposer", "openai:gpt-5", "--challenger", "openai:gpt-5-mini", "--rounds", "1")
@@ -188,3 +189,42 @@ def test_a_name_that_is_neither_a_file_nor_a_commit_is_called_that(workspace: Pa
     done = piped("review", "nosuch.py", "--with", "lint,rules", cwd=bare)
     assert done.returncode == 2
     assert "there is no file 'nosuch.py' here, and this is not a git repository" in done.stderr
+
+
+def homeless(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A folder with a file, and the environment of a user in whose home nothing can be stored: .local is a file."""
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir()
+    (home / ".local").touch()
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
+    (work / "a.py").write_text("x = 1\n")
+    return work, {"HOME": str(home), "REBUT_HOME": "", "XDG_STATE_HOME": ""}
+
+
+@pytest.mark.parametrize("words", ["demo --fast", "review --with lint,rules", "dismiss --list"])
+def test_without_a_place_to_store_anything_the_variable_that_moves_it_is_named(tmp_path: Path, words: str) -> None:
+    work, env = homeless(tmp_path)
+    why, helps = error_of(*words.split(), env=env, cwd=work, code=2)
+    assert str(tmp_path / "home/.local") in why and ("Not a directory" in why or "is not a folder" in why)
+    assert helps.strip() == "Set REBUT_HOME to a folder that you can write to."
+    done = piped(*words.split(), env={**env, "REBUT_HOME": str(tmp_path / "store")}, cwd=work)
+    assert "cannot" not in done.stderr and "Set REBUT_HOME" not in done.stderr, done.stderr
+
+
+def test_a_demo_whose_folder_cannot_be_written_names_the_flag(tmp_path: Path) -> None:
+    work, _ = homeless(tmp_path)
+    why, helps = error_of("demo", "--fast", "--folder", str(tmp_path / "home/.local/shop"), env={}, cwd=work, code=2)
+    assert "cannot be written" in why and helps.strip() == "Choose another one with --folder."
+
+
+def test_a_file_in_place_of_the_shared_folder_is_named(tmp_path: Path) -> None:
+    work, _ = homeless(tmp_path)
+    (work / ".rebut").touch()
+    why, helps = error_of("dismiss", "--list", env={}, cwd=work, code=2)
+    assert why.endswith(f"{work}/.rebut is not a folder")
+    assert helps.strip() == f"Move {work}/.rebut away: rebut needs a folder of that name."
+
+
+def test_with_a_database_the_variable_for_the_files_beside_it_is_named() -> None:
+    assert "XDG_STATE_HOME" in sessions.how_to_move({"REBUT_HOME": "postgresql://me@localhost:5432/debates"})
+    assert "REBUT_HOME" in sessions.how_to_move({"REBUT_HOME": "/var/debates"})

@@ -197,7 +197,7 @@ def shared_file(workspace: Path) -> Path:
     return file
 
 
-def load_dismissals(file: Path) -> tuple[Dismissal, ...]:
+def load_dismissals(file: Path, *, private: bool) -> tuple[Dismissal, ...]:
     try:
         raw = files.read(file, LARGEST_LIST + 1)
         if len(raw) > LARGEST_LIST:
@@ -205,19 +205,24 @@ def load_dismissals(file: Path) -> tuple[Dismissal, ...]:
         return parse_dismissals(raw.decode("utf-8-sig", "replace"), str(file))
     except FileNotFoundError:
         return ()
+    except NotADirectoryError as error:
+        above = next((place for place in reversed(file.parents) if not place.is_dir()), file.parent)
+        hint = session.how_to_move() if private else f"Move {above} away: rebut needs a folder of that name."
+        raise ConfigError(f"cannot read {file}: {above} is not a folder", hint) from error
     except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}", "Check its permissions.") from error
+        hint = f"Check its permissions. Or: {session.how_to_move()}" if private else "Check its permissions."
+        raise ConfigError(f"cannot read {file}: {error.strerror}", hint) from error
 
 
 def add(file: Path, one: Dismissal, *, private: bool) -> None:
     """Save a dismissal; the same one again replaces the first."""
     with _locked(file):
-        _write(file, [*(d for d in load_dismissals(file) if d.id != one.id), one], private=private)
+        _write(file, [*(d for d in load_dismissals(file, private=private) if d.id != one.id), one], private=private)
 
 
 def remove(file: Path, id: str, *, private: bool) -> Dismissal | None:
     with _locked(file):
-        every = load_dismissals(file)
+        every = load_dismissals(file, private=private)
         gone = next((d for d in every if d.id == id), None)
         if gone is not None:
             _write(file, [d for d in every if d.id != id], private=private)

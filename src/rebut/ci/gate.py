@@ -179,8 +179,8 @@ async def grounds(workspace: Path, root: Path, target: Target, config: Config, f
     return GateGrounds(
         policy=policy,
         basis=found,
-        private=dismissals.load_dismissals(dismissals.private_file(root, workspace)),
-        pending=dismissals.load_dismissals(dismissals.shared_file(workspace)),
+        private=dismissals.load_dismissals(dismissals.private_file(root, workspace), private=True),
+        pending=dismissals.load_dismissals(dismissals.shared_file(workspace), private=False),
         asked_for=bool(policy.fail_on) or mine.on_inconclusive is not None,
     )
 

@@ -36,8 +36,13 @@ def shipped(name: str) -> dict[str, str]:
     return {path: file.read_text("utf-8") for path, file in sorted(files.items())}
 
 
-def install(texts: Mapping[str, str], folder: Path) -> list[InstalledFile]:
-    """Write the files to `folder`. Files that rebut wrote are updated; edited files and others are left alone."""
+def install(
+    texts: Mapping[str, str], folder: Path, hint: str = "Choose a folder that you can write to."
+) -> list[InstalledFile]:
+    """Write the files to `folder`. Files that rebut wrote are updated; edited files and others are left alone.
+
+    `hint` says what to do if the folder cannot be written.
+    """
     ours = _ours(folder)
     out = []
     try:
@@ -53,7 +58,6 @@ def install(texts: Mapping[str, str], folder: Path) -> list[InstalledFile]:
         if any(one.how in ("new", "updated") for one in out):
             write(folder / LIST, f"{json.dumps(ours, indent=1)}\n".encode())
     except OSError as error:
-        hint = "Choose a folder that you can write to."
         raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}", hint) from error
     return out
 

@@ -47,6 +47,13 @@ def home(env: Mapping[str, str] | None = None) -> Path:
     return stores.database_root(moved, own) if moved else own / "sessions"
 
 
+def how_to_move(env: Mapping[str, str] | None = None) -> str:
+    """What to set if nothing can be stored where `home` is. With a database, only the files beside it are there."""
+    moved = (os.environ if env is None else env).get("REBUT_HOME")
+    name = "XDG_STATE_HOME" if moved and stores.is_database(moved) else "REBUT_HOME"
+    return f"Set {name} to a folder that you can write to."
+
+
 def _owned(folder: Path) -> Path:
     """The folder, if it belongs to this user or to the system. Another user could change every record in it."""
     try:

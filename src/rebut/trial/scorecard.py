@@ -189,9 +189,9 @@ def _dismissals(root: Path, workspace: Path) -> list[dismissals.Dismissal]:
     """What the user and the repository have dismissed, as far as that can be read."""
     out = list[dismissals.Dismissal]()
     with suppress(RebutError):
-        out += dismissals.load_dismissals(dismissals.private_file(root, workspace))
+        out += dismissals.load_dismissals(dismissals.private_file(root, workspace), private=True)
     with suppress(RebutError):
-        out += dismissals.load_dismissals(dismissals.shared_file(workspace))
+        out += dismissals.load_dismissals(dismissals.shared_file(workspace), private=False)
     return out
 
 

@@ -133,7 +133,8 @@ def unpack(wanted: Path | None, env: Mapping[str, str]) -> DemoRepository:
         if wanted:
             raise UsageError(f"{folder} is inside the repository {above}", "Choose a folder outside any repository.")
         wanted = folder = Path(tempfile.mkdtemp(prefix="rebut-demo-")).resolve()
-    copied = installed_files.install(installed_files.shipped("demo/shop"), folder)
+    hint = "Choose another one with --folder." if wanted else sessions.how_to_move(env)
+    copied = installed_files.install(installed_files.shipped("demo/shop"), folder, hint)
     edited = tuple(one.path.relative_to(folder).as_posix() for one in copied if one.how == "left alone")
     return DemoRepository(folder, edited, f"rebut demo --folder {shlex.quote(str(folder))}" if wanted else "rebut demo")
 

@@ -161,7 +161,11 @@ def _list(as_json: bool) -> int:
 def _kept(workspace: Path) -> list[tuple[bool, Dismissal]]:
     from rebut.ci import dismissals
 
-    return [(shared, one) for shared in (False, True) for one in dismissals.load_dismissals(_file(workspace, shared))]
+    return [
+        (shared, one)
+        for shared in (False, True)
+        for one in dismissals.load_dismissals(_file(workspace, shared), private=not shared)
+    ]
 
 
 def _file(workspace: Path, shared: bool) -> Path:

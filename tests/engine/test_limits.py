@@ -380,8 +380,13 @@ def test_dollars_for_a_model_of_unknown_price_are_refused_unless_tokens_are_limi
         rebut.UsageError, match=r"price of openai:nobody-knows-this-1 \(author\) is not known"
     ) as caught:
         rebut.run(path, "t", limits={"usd": 5}, workspace=tmp_path, **seats)
+    assert "so --max-usd of $5.00 cannot be kept" in caught.value.message
     assert "--max-tokens" in caught.value.hint
     assert sessions.sessions(sessions.home()) == []
+    (tmp_path / "rebut.toml").write_text("[limits]\nusd = 2\n")
+    with pytest.raises(rebut.UsageError, match=r"so the config's limit of \$2\.00 cannot be kept"):
+        rebut.run(path, "t", workspace=tmp_path, **seats)
+    (tmp_path / "rebut.toml").unlink()
     setup = Setup(workspace=tmp_path)
     assert setup.plan(path, "t", limits={"usd": 5, "tokens": 1000}, **seats).limits.usd == 5
 

@@ -185,7 +185,10 @@ class Setup:
         )
         if made.check:
             plan = replace(plan, notes=(*plan.notes, *made.check(plan)), checked=True)
-        self._affordable(plan)
+        in_config = "usd" in self.config.limits or "usd" in usual.limits
+        usual_limit = (options.usual_limits or {}).get("usd") is not None or not in_config
+        asked = (options.limits or {}).get("usd") is not None
+        self._affordable(plan, "--max-usd" if asked else "the default limit" if usual_limit else "the config's limit")
         self._only_code_for_programs(plan)
         self._readable(plan)
         return plan
@@ -341,7 +344,7 @@ class Setup:
         if isinstance(values.get("rounds"), int):
             capped = int(self.config.capped("rounds", values["rounds"]))
             settings = settings_of(made, {**values, "rounds": capped})
-        asked_for = changes.get("limits") or {}
+        asked_for: Mapping[str, float | None] = changes.get("limits") or {}
         limits = Limits.from_json({**record.limits, **self.narrowed(record), **self.permitted_limits(asked_for)})
         plan = Plan(
             protocol=made,
@@ -357,7 +360,7 @@ class Setup:
             started_in=was.started_in,
             most_rounds=self._most_rounds,
         )
-        self._affordable(plan)
+        self._affordable(plan, "the session's limit" if asked_for.get("usd") is None else "--max-usd")
         return plan
 
     # Limits. ----------------------------------------------------------------------------------------------------------
@@ -443,8 +446,8 @@ class Setup:
                     f"or choose a model as the {who.seat}.",
                 )
 
-    def _affordable(self, plan: Plan) -> None:
-        """Refuse a dollar limit for a model whose price is unknown (C4)."""
+    def _affordable(self, plan: Plan, limit: str) -> None:
+        """Refuse a dollar limit for a model whose price is unknown (C4); `limit` says whose limit it is."""
         if plan.limits.usd is None or plan.limits.tokens is not None:
             return
         asked = [p for p in plan.seats if p.seat not in plan.protocol.silent]
@@ -456,7 +459,7 @@ class Setup:
                 continue
             if price is None:
                 raise PriceUnknown(
-                    f"the price of {spec} ({seat}) is not known, so --max-usd cannot be kept",
+                    f"the price of {spec} ({seat}) is not known, so {limit} of ${plan.limits.usd:.2f} cannot be kept",
                     "Add --max-tokens N, which can be kept.",
                 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ def shop(tmp_path: Path) -> Path:
     return crosses.repository(tmp_path / "work")
 
 
-def review(shop: Path, said: dict[str, Any], *words: str, verb: str = "review", **env: str) -> Any:
+def review(shop: Path, said: dict[str, Any], *words: str, verb: str = "review", **more: Any) -> Any:
     seats = crosses.seats(shop.parent / "seats", said)
     who = [f"--{role}={spec}" for role, spec in seats.items()]
-    return voices.cli(verb, *words, *who, cwd=shop, **env)
+    return voices.cli(verb, *words, *who, cwd=shop, **more)
 
 
 def found(*findings: Any, choice: str = "E", rulings: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
@@ -124,18 +125,82 @@ def test_the_fix_of_a_finding_is_applied_checked_and_refused(shop: Path) -> None
         done = voices.cli("apply", *words, cwd=shop)
         assert done.returncode == 2 and message in done.stderr, done.stderr
     done = voices.cli("apply", cwd=shop)
-    assert done.returncode == 0 and "applied to api/orders.py" in done.stdout, done.stderr
-    assert (shop / "api/orders.py").read_text() == before.replace("    commit(order)\n", "    charge(order)\n", 1)
+    left = "  F2 has no fix in this patch and is still to do\n"
+    assert done.returncode == 0 and done.stdout == f"  applied to api/orders.py\n{left}", done.stdout + done.stderr
+    after = before.replace("    commit(order)\n", "    charge(order)\n", 1)
+    assert (shop / "api/orders.py").read_text() == after
     again = voices.cli("apply", "last", cwd=shop)
-    assert again.returncode == 3 and "has changed since the review" in again.stderr
+    assert (again.returncode, again.stdout) == (0, f"  already applied to api/orders.py\n{left}"), again.stderr
+    again = voices.cli("apply", "last", "F1", cwd=shop)
+    assert (again.returncode, again.stdout) == (0, "  already applied to api/orders.py; nothing to do\n"), again.stderr
+    told = json.loads(voices.cli("apply", "last", "--json", cwd=shop).stdout)
+    assert told["applied"] and told["files"] == ["api/orders.py"]
+    assert (shop / "api/orders.py").read_text() == after
+    (shop / "api/orders.py").write_text(before.replace("commit", "commit_all"))
+    moved = voices.cli("apply", "last", cwd=shop)
+    assert moved.returncode == 3 and "has changed since the review" in moved.stderr
+    assert "final.patch" not in moved.stderr, "there is none: the patch is made of fixes"
 
 
 def test_the_patch_of_a_review_is_applied_as_a_whole(shop: Path) -> None:  # J10
     said = found(crosses.raised(), choice="B") | {"r1/version.code@critic": crosses.patch()}
     done = review(shop, said, "--fix", "-q")
     assert "patch: rebut apply" in done.stdout, done.stdout
-    assert voices.cli("apply", "last", cwd=shop).returncode == 0
+    applied = voices.cli("apply", "last", cwd=shop)
+    assert applied.returncode == 0
+    said = " ".join(applied.stdout.split())
+    assert said.startswith("applied to api/orders.py whether the patch fixes F1 is not known: changed, not"), said
     assert (shop / "api/orders.py").read_text() == crosses.MENDED
+    again = voices.cli("apply", "last", cwd=shop)
+    assert again.returncode == 0 and "already applied to api/orders.py" in again.stdout, again.stderr
+    (shop / "api/orders.py").write_text("pass\n")
+    moved = voices.cli("apply", "last", cwd=shop)
+    place = re.search(r"or apply (\S+) by hand", " ".join(moved.stderr.split()))
+    assert moved.returncode == 3 and place, moved.stderr
+    (shop / "api/orders.py").write_text(crosses.AFTER)
+    git(shop, "apply", place[1])
+    assert (shop / "api/orders.py").read_text() == crosses.MENDED
+
+
+def test_the_fixes_of_an_inconclusive_review_are_offered_as_apply_takes_them(shop: Path) -> None:  # C17 J10
+    (shop / "run.bin").write_bytes(b"\0\1")
+    done = review(shop, found(FIX), "-q", env={"COLUMNS": "200"})
+    assert done.returncode == 3, done.stderr
+    offer = re.search(r"fixes, not decided on: rebut (apply \S+ --force)", " ".join(done.stdout.split()))
+    assert offer and "fixes: rebut apply" not in done.stdout, done.stdout
+    assert voices.cli("apply", "last", "--check", cwd=shop).returncode == 3, "it is refused without --force"
+    applied = voices.cli(*offer[1].split(), cwd=shop)
+    assert (applied.returncode, applied.stdout) == (0, "  applied to api/orders.py\n"), applied.stderr
+
+
+def test_the_fix_of_a_finding_without_a_ruling_is_offered_by_its_name(shop: Path) -> None:  # J10
+    done = review(shop, found(FIX, rulings={}), "-q", env={"COLUMNS": "200"})
+    offer = re.search(r"rebut (apply \S+ F1(?: --force)?)", " ".join(done.stdout.split()))
+    assert offer, done.stdout
+    applied = voices.cli(*offer[1].split(), "--check", cwd=shop)
+    assert applied.returncode == 0 and "it applies to api/orders.py" in applied.stdout, applied.stderr
+
+
+def test_the_note_on_unread_files_names_two_places_that_work(shop: Path, tmp_path: Path) -> None:  # C17
+    (shop / "run.bin").write_bytes(b"\0\1")
+    table = '[gate]\nunread_ok = ["run.bin"]\n'
+    clean = {"r1/critique@critic": crosses.critique()}
+    done = review(shop, clean, "-q")
+    assert done.returncode == 3
+    wanted = "in unread_ok of [gate] in a committed rebut.toml, or in your own config (`rebut config path`)"
+    assert wanted in " ".join(done.stdout.split()), done.stdout
+    (tmp_path / "config.toml").write_text(table)
+    place = {"REBUT_CONFIG": str(tmp_path / "config.toml")}
+    assert voices.cli("config", "path", cwd=shop, env=place).stdout.strip() == place["REBUT_CONFIG"]
+    done = review(shop, clean, "-q", "--again", env=place)
+    assert done.returncode == 0 and "unread_ok accepts" in " ".join(done.stdout.split()), done.stdout + done.stderr
+    git(shop, "stash", "-q")
+    (shop / "rebut.toml").write_text(table)
+    git(shop, "add", "rebut.toml")
+    git(shop, "commit", "-q", "-m", "policy")
+    git(shop, "stash", "pop", "-q")
+    done = review(shop, clean, "-q", "--again")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_review_takes_the_options_of_cross(shop: Path, tmp_path: Path) -> None:  # J2
@@ -305,6 +370,10 @@ def test_a_patch_is_shown_as_a_diff_and_offered_for_what_it_is(shop: Path) -> No
     refused = voices.cli("apply", "last", "--check", cwd=shop)
     assert refused.returncode == 3 and "without a decision on its patch" in refused.stderr, refused.stderr
     assert f"**patch:**\n\n```diff\n{crosses.PATCH}```\n" in voices.cli("export", "last", cwd=shop).stdout
+    done = review(shop, later(second), "--max-rounds", "2", "--again", verb="cross")
+    assert re.search(r"patch +rebut apply \S+ --force \(it was not decided on\)", done.stdout), done.stdout
+    done = review(shop, later(), "--max-rounds", "2", "--again", verb="cross")
+    assert re.search(r"patch +rebut apply \S+\n", done.stdout), done.stdout
 
 
 def test_a_fork_of_a_review_is_a_review(shop: Path) -> None:
@@ -321,6 +390,19 @@ def test_a_fork_of_a_review_is_a_review(shop: Path) -> None:
     assert "GATE" not in done.stdout, "a gate is for the command that it was given to"
     done = voices.cli("fork", "last", "--judge", other, "--again", "--json", cwd=shop)
     assert json.loads(done.stdout)["heading"] == "no problems found in 1 file (+2 -1)"
+
+
+def test_a_fork_names_the_limit_that_a_model_of_unknown_price_cannot_keep(shop: Path) -> None:  # C4
+    review(shop, found(FIX), "-q")
+    env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "OPENAI_API_KEY": "sk-test", "COLUMNS": "200"}
+    words = ("fork", "last", "--judge", "openai:nobody-knows-this-1", "--dry-run")
+    done = voices.cli(*words, cwd=shop, env=env)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 2 and "so the session's limit of $1.00 cannot be kept" in said, said
+    assert "--max-usd" not in said and "Add --max-tokens N" in said
+    assert "so --max-usd of $2.00 cannot be kept" in voices.cli(*words, "--max-usd", "2", cwd=shop, env=env).stderr
+    done = voices.cli(*words, "--max-tokens", "90000", cwd=shop, env=env)
+    assert done.returncode == 0, done.stderr
 
 
 def test_what_leaves_a_review_conclusive_is_told_with_it(shop: Path) -> None:

@@ -181,6 +181,9 @@ def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # J10
     (shop / "api/orders.py").write_text(crosses.AFTER)
     assert voices.cli("cross", "--commit", sha, "--apply", *flags, cwd=shop).returncode == 0
     assert (shop / "api/orders.py").read_text() == crosses.MENDED
+    done = voices.cli("cross", "--commit", sha, "--apply", *flags, cwd=shop)
+    assert done.returncode == 0 and "already applied to api/orders.py; nothing to do" in done.stdout, done.stdout
+    assert (shop / "api/orders.py").read_text() == crosses.MENDED
 
 
 def test_all_of_a_patch_is_applied_or_nothing(shop: Path) -> None:  # J10

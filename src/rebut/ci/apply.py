@@ -19,6 +19,7 @@ from rebut.core.errors import RebutError
 from rebut.core.files import repository
 from rebut.core.redaction import Redactor
 from rebut.domain.outcome import Outcome
+from rebut.domain.session_status import outcome_of
 from rebut.engine.plan import Environment
 from rebut.engine.runtime import redactor_of, view_of
 from rebut.record.record import Record
@@ -31,11 +32,18 @@ from rebut.workspace.targets.target import Target, target_of
 from rebut.workspace.tree import DebatedVersions, Overlay, Text
 
 NO_ATTRIBUTES = "core.attributesFile=/dev/null"
-BY_HAND = "Restore the reviewed version of that file, or apply final.patch by hand."
 
 
 class NotApplied(RebutError):
     """The patch was not applied, and why. The working tree is unchanged."""
+
+
+class AlreadyApplied(NotApplied):
+    """The working tree has the changes of the patch already, so there is nothing to do."""
+
+    def __init__(self, files: tuple[str, ...]) -> None:
+        super().__init__(f"already applied to {', '.join(files)}; nothing to do")
+        self.files = files
 
 
 def final_patch(outcome: Outcome) -> str:
@@ -60,14 +68,24 @@ def is_protected(name: str) -> bool:
     return any(part.startswith(".") for part in parts) or any(fnmatchcase(parts[-1], glob) for glob in PROTECTED)
 
 
-def refuse_others(names: Iterable[str], target: Target | None, named: Collection[str]) -> None:
+def patch_file(patch: str, record: Record, folder: Path) -> str:
+    """Where the review's final patch is on disk; empty if `patch` is another one, such as the fix of one finding."""
+    outcome = outcome_of(record)
+    if outcome is None or outcome.review is None or final_patch(outcome) != patch:
+        return ""
+    named = outcome.review.folder
+    place = (Path(named) if named else folder / "review-loop") / "final.patch"
+    return str(place) if place.is_file() else ""
+
+
+def refuse_others(names: Iterable[str], target: Target | None, named: Collection[str], file: str = "") -> None:
     """Raise NotApplied if a patch changes a file that was not reviewed, or a protected one, and that is not `named`."""
     changes = target.changes if target else ()
     reviewed = {path for c in changes for path in (c.path, c.old_path) if path}
     if target and target.scope.startswith("file:"):
         named = {*named, target.scope.removeprefix("file:")}
     for name in names:
-        advice = f"Look at final.patch. If you want that: --apply-also {shlex.quote(name)}."
+        advice = f"Look at {file or 'the patch'}. If you want that: --apply-also {shlex.quote(name)}."
         if name in named:
             continue
         if name not in reviewed:
@@ -103,18 +121,24 @@ async def apply(
     top = repository(Path(record.opened.workspace))
     redactor = redactor_of(record, environment.known_secrets)
     target = target_of(record)
-    refuse_others(touched(patch), target, also)
+    file = patch_file(patch, record, folder)
+    refuse_others(touched(patch), target, also, file)
     view = view_of(record, folder, environment.known_secrets)
     sides = DebatedVersions.of(view, target, redactor.door, str(top), environment.never)
     if sides.opened is None:
         raise NotApplied("no copy of the reviewed files was kept, so the patch cannot be checked against them")
     now = await _current_files(patch, top, redactor)
     try:
-        for name, file in now.items():
+        for name, there in now.items():
             read = await sides.opened.read(name)
             reviewed = await exact(sides.opened, name, read) if isinstance(read, Text) else None
-            if (file.seen if file else None) != reviewed:
-                raise NotApplied(f"{name} has changed since the review, so the patch was not applied", BY_HAND)
+            if (there.seen if there else None) != reviewed:
+                if not (await try_patch(_seen(now, redactor, top), patch, reverse=True)).complaint:
+                    raise AlreadyApplied(tuple(now))
+                raise NotApplied(
+                    f"{name} has changed since the review, so the patch was not applied",
+                    f"Restore the reviewed version of that file{f', or apply {file} by hand' if file else ''}.",
+                )
     finally:
         await sides.close()
     done = await try_patch(_seen(now, redactor, top), patch)
@@ -125,7 +149,7 @@ async def apply(
         made = rewritten(patch, now, done.files, known)
     except NotExact as error:
         raise NotApplied(f"{error.message}, so the patch was not applied") from error
-    await _put(top, made, [*now], check=check)
+    await _put(top, made, [*now], check=check, file=file)
     return tuple(now)
 
 
@@ -143,7 +167,7 @@ def _seen(files: Mapping[str, FileOnDisk | None], redactor: Redactor, top: Path)
     return Overlay(None, texts, redactor.redact, root=str(top), modes=links)
 
 
-async def _put(top: Path, patch: bytes, names: Iterable[str], *, check: bool = False) -> None:
+async def _put(top: Path, patch: bytes, names: Iterable[str], *, check: bool = False, file: str = "") -> None:
     """Let git apply the patch. If that fails half-way, such as on a full disk, the old files are restored."""
     git = await Git.open(top)
     exe = installed()
@@ -173,7 +197,7 @@ async def _put(top: Path, patch: bytes, names: Iterable[str], *, check: bool = F
             f"the patch was not applied: {why}",
             f"These files could not be restored: {', '.join(left)}."
             if left
-            else "No file was changed. Fix the cause, or apply final.patch by hand.",
+            else f"No file was changed. Fix the cause{f', or apply {file} by hand' if file else ''}.",
         ) from error
     kept.drop()
 

@@ -212,7 +212,7 @@ class Gating:
 
     async def patched(self, setup: Setup, outcome: Outcome) -> Outcome:
         """Apply the final patch; the outcome has a note on the result."""
-        from rebut.ci.apply import NotApplied, apply, final_patch
+        from rebut.ci.apply import AlreadyApplied, NotApplied, apply, final_patch
 
         patch = final_patch(outcome)
         if not patch:
@@ -222,12 +222,15 @@ class Gating:
             folder = setup.find(outcome.session)
             try:
                 changed = await apply(patch, sessions.load(folder), folder, setup.environment, self.also)
+            except AlreadyApplied as done:
+                self.applied = True
+                return outcome.filled(notes=(*outcome.notes, done.message))
             except NotApplied as error:
                 why = f"not applied: {error.message}. {error.hint}".strip()
             else:
                 self.applied = True
-                done = f"applied to the working tree: {', '.join(changed)}"
-                return outcome.filled(notes=(*outcome.notes, done))
+                said = f"applied to the working tree: {', '.join(changed)}"
+                return outcome.filled(notes=(*outcome.notes, said))
         self.refused = True
         return outcome.filled(notes=(*outcome.notes, why))
 

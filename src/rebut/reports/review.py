@@ -331,12 +331,22 @@ def _who(seats: Sequence[Seated]) -> Iterable[str]:
 
 def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
     """Doubts that leave a review conclusive, and notes on what was not read or applied; `rebut show` has the others."""
-    wanted = ("no check could be run", "not read", "not applied", "applied", "there is no final patch")
+    wanted = (
+        "no check could be run",
+        "not read",
+        "not applied",
+        "applied",
+        "already applied",
+        "there is no final patch",
+    )
     shown = [doubt.said for doubt in outcome.doubts if doubt.heading and doubt.denies == ONLY_ACCEPTED and doubt.said]
     known = set(told)
     shown += [note for note in outcome.notes if note.startswith(wanted) and note not in known][:6]
     if any(doubt.kind == "files unread" for doubt in outcome.doubts):
-        shown.append("to accept files that are not read, name them in unread_ok of [gate] in rebut.toml")
+        shown.append(
+            "to accept files that are not read, name them in unread_ok of [gate] in a committed rebut.toml, "
+            "or in your own config (`rebut config path`)"
+        )
     return shown
 
 
@@ -350,6 +360,9 @@ def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: b
         decided = outcome.conclusive and made.decision != "Stopped"
         said = "patch: rebut apply {}" if decided else "patch, not decided on: rebut apply {} --force"
         offers.insert(0, said.format(short))
-    elif any(f.fix and f.mark in ("found", "located") for f in made.shown):
-        offers.insert(0, f"fixes: rebut apply {short}")
+    elif fixes := [f for f in made.shown if f.fix and f.mark in ("found", "located")]:
+        # Without a finding, `rebut apply` takes the fixes of those that were judged valid.
+        one = "" if any(f.ruling == "valid" for f in fixes) else f" {fixes[0].id}"
+        said = "fixes: rebut apply {}{}" if outcome.conclusive else "fixes, not decided on: rebut apply {}{} --force"
+        offers.insert(0, said.format(short, one))
     return hanging(f"  {' · '.join(offers)}", width, 4) if offers else []

@@ -307,7 +307,9 @@ def foot(outcome: Outcome, *, width: int, short: str, told: Sequence[str]) -> li
         rest = counted(len(notes) - MOST_NOTES, "more note")
         rows.append(f"  {'':<12}  … {rest} in `rebut export {short or outcome.session}`")
     if outcome.review and outcome.review.patch:
-        rows += labelled("patch", f"rebut apply {short or outcome.session}", width)
+        decided = outcome.conclusive and outcome.review.decision != "Stopped"
+        force = "" if decided else " --force (it was not decided on)"
+        rows += labelled("patch", f"rebut apply {short or outcome.session}{force}", width)
     if short:
         rows += ["", *_next(outcome, short, width)]
     return rows

@@ -11,6 +11,8 @@ from rebut.cli.completion import SESSION
 from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from rebut.domain.outcome import Outcome
     from rebut.record.record import Record
 
@@ -32,7 +34,7 @@ def apply_command(
     import asyncio
 
     from rebut.api import Setup
-    from rebut.ci.apply import NotApplied, apply
+    from rebut.ci.apply import AlreadyApplied, NotApplied, apply
     from rebut.cli.output import say, say_json
     from rebut.core.errors import RebutError, UsageError
     from rebut.domain.session_status import outcome_of, status
@@ -52,21 +54,47 @@ def apply_command(
         raise RebutError(
             f"the review is inconclusive: {why or outcome.heading}", "--force applies its patch nevertheless."
         )
-    patch = _patch(record, outcome, findings, force)
+    patch, fixed = _patch(record, outcome, findings, force)
+    already = False
     try:
         files = asyncio.run(apply(patch, record, folder, there.environment, also, check=check))
+    except AlreadyApplied as found:
+        files, already = found.files, True
     except NotApplied as error:
         raise RebutError(f"not applied: {error.message}", error.hint) from error
     if as_json:
-        say_json({"session": sessions.short(there.environment.root, record.opened.id), "applied": not check,
+        say_json({"session": sessions.short(there.environment.root, record.opened.id), "applied": already or not check,
                   "files": list(files)})  # fmt: skip
     else:
-        say(f"  {'it applies to' if check else 'applied to'} {', '.join(files)}")
+        done = "already applied to" if already else "it applies to" if check else "applied to"
+        left = [] if findings else _left(outcome, fixed)
+        say(f"  {done} {', '.join(files)}{'; nothing to do' if already and not left else ''}")
+        for line in left:
+            say(f"  {line}")
     return 0
 
 
-def _patch(record: Record, outcome: Outcome, findings: tuple[str, ...], force: bool) -> str:
-    """The final patch (with `force`, also one that was not decided on), or one made of the fixes of single findings."""
+def _left(outcome: Outcome, fixed: Collection[str] | None) -> list[str]:
+    """What the patch leaves to do, as far as it is on record; `fixed` is None for a patch debated as a whole."""
+    assert outcome.review is not None
+    shown = outcome.review.shown
+    if fixed is not None:
+        left = [f.id for f in shown if f.id not in fixed]
+        have, are = ("has", "is") if len(left) == 1 else ("have", "are")
+        return [f"{', '.join(left)} {have} no fix in this patch and {are} still to do"] if left else []
+    lines = []
+    if open := [f.id for f in shown if not f.seen]:
+        lines.append(f"not on record as fixed by this patch: {', '.join(open)}")
+    return lines + [f"whether the patch fixes {f.id} is not known: {f.seen}" for f in shown if f.seen]
+
+
+def _patch(
+    record: Record, outcome: Outcome, findings: tuple[str, ...], force: bool
+) -> tuple[str, Collection[str] | None]:
+    """The final patch (with `force`, also one that was not decided on), or one made of the fixes of single findings.
+
+    The second is which findings have their fixes in it; None for a patch that was debated as a whole.
+    """
     from rebut.ci.apply import final_patch
     from rebut.ci.recorded_reviews import reviewed_target
     from rebut.core.errors import RebutError, UsageError
@@ -76,10 +104,10 @@ def _patch(record: Record, outcome: Outcome, findings: tuple[str, ...], force: b
     made = outcome.review
     assert made is not None
     if not findings and (patch := final_patch(outcome)):
-        return patch
+        return patch, None
     if not findings and made.patch:
         if force:
-            return made.patch
+            return made.patch, None
         raise RebutError(
             "the review ended without a decision on its patch",
             "--force applies it nevertheless; F1 and the like apply the fix of a finding.",
@@ -103,4 +131,4 @@ def _patch(record: Record, outcome: Outcome, findings: tuple[str, ...], force: b
     for path, text in fixed.items():
         sides = BothTexts(texts[path], text)
         parts.append(section(path, texts[path], text, sides.differences(), sides=sides))
-    return "".join(parts)
+    return "".join(parts), taken

@@ -65,6 +65,8 @@ WRONG = {
     "ask x? --with": "--with needs a value: --with A,B",
     "--with": "--with needs a value: --with A,B",
     "dule": "no command 'dule'; did you mean duel?",
+    "nosuch.md": "no file or command 'nosuch.md'",
+    "hello": "no file or command 'hello'; to ask a question:   rebut ask \"hello\"",
 }
 
 

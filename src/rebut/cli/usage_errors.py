@@ -71,7 +71,11 @@ def unknown(word: str, words: Sequence[str], known: Collection[str]) -> click.Us
         " " in one for one in said
     ):  # `redis or postgres` is close to `revise`, but a question
         guess += f" Put a question in quotes:   {line}"
-    return click.UsageError(f"no command {shown!r}{guess}")
+    if near or len(said) > 1:
+        return click.UsageError(f"no command {shown!r}{guess}")
+    if re.search(r"[./\\]", word):
+        return click.UsageError(f"no file or command {shown!r}")
+    return click.UsageError(f"no file or command {shown!r}; to ask a question:   rebut ask {_quoted([shown])}")
 
 
 def _unquoted(command: click.Command, name: str, words: Sequence[str]) -> str:

@@ -38,7 +38,7 @@ def test_a_person_judges_a_duel_with_four_keys_and_two_lines(tmp_path: Path, wor
         expect("You are the JUDGE")
         expect("P/C > ")
         type_("x")
-        expect("Press one of P, C. Ctrl-D stops here; nothing is lost.")
+        expect("Press one of P, C; no Enter is needed. Ctrl-D stops here, and `rebut resume` asks this turn again.")
         type_("p")
         for key in "hml":
             expect("h/m/l > ")

@@ -180,7 +180,7 @@ class Decisions:
 
     def _refuse(self, options: Sequence[Option]) -> None:
         keys = ", ".join(one.key for one in options)
-        self._write(f"  Press one of {keys}. Ctrl-D stops here; nothing is lost.\n")
+        self._write(f"  Press one of {keys}; no Enter is needed. Ctrl-D stops here, and `rebut resume` asks this turn again.\n")
 
     # texts
 

@@ -180,7 +180,8 @@ class Decisions:
 
     def _refuse(self, options: Sequence[Option]) -> None:
         keys = ", ".join(one.key for one in options)
-        self._write(f"  Press one of {keys}; no Enter is needed. Ctrl-D stops here, and `rebut resume` asks this turn again.\n")
+        stops = "Ctrl-D stops here, and `rebut resume` asks this turn again."
+        self._write(f"  Press one of {keys}; no Enter is needed. {stops}\n")
 
     # texts
 

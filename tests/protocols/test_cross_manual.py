@@ -174,6 +174,20 @@ def test_a_person_may_judge_too(shop: Path) -> None:  # J9
     assert (ruled["id"], ruled["ruling"], ruled["severity"], ruled["reason"]) == ("F1", "valid", "P2", "it is rare")
 
 
+def test_a_person_who_keeps_a_change_with_a_valid_finding_reads_that_in_the_result(shop: Path) -> None:  # J4
+    [critic] = [f for f in flags(shop, FOUND) if "critic" in f]
+    terminal = Terminal(shop, "review", critic, "--judge", "human")
+    terminal.until("a/r/e > ")
+    terminal.press("a")
+    terminal.until("A/B/C/D/E > ")
+    terminal.press("a")
+    terminal.until("Why (Enter: ")
+    terminal.press("we ship today\n")
+    terminal.end()
+    shown = " ".join(terminal.seen.split())
+    assert "1 problem to fix (1 P1)" in shown and "the judge keeps the change all the same: we ship today" in shown
+
+
 def test_a_finding_that_a_judge_leaves_out_is_asked_for_and_a_capital_letter_rules_on_the_rest(shop: Path) -> None:
     # J9: an omission is asked for, the rest is kept
     three = [crosses.raised(f"Number {n}.", evidence=[duels.cite(f"api/orders.py:{n}")]) for n in (3, 4, 5)]

@@ -347,6 +347,11 @@ def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
             "to accept files that are not read, name them in unread_ok of [gate] in a committed rebut.toml, "
             "or in your own config (`rebut config path`)"
         )
+    made = outcome.review
+    last = made.history[-1] if made and made.history else None
+    if made and last and made.stopped_by == "A" and any(f.severity in ("P1", "P2") for f in made.shown):
+        who = last.by or "judge"
+        shown.append(f"the {who} keeps the change all the same" + (f": {last.reason}" if who == "judge" else ""))
     return shown
 
 

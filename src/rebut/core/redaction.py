@@ -210,8 +210,9 @@ def _kind(secret: str) -> str:
 
 def _mask(text: str) -> str:
     """A character that the text does not contain."""
-    if FIRST_MASK not in text:
-        return FIRST_MASK
+    for mask in FIRST_MASKS:
+        if mask not in text:
+            return mask
     used = set(text)
     return next(c for c in map(chr, chain(range(1, 9), range(14, 28), range(0xE000, 0x110000))) if c not in used)
 
@@ -304,7 +305,8 @@ def _unmasked(text: str, mask: str, marks: list[str]) -> str:
     return "".join([piece for pair in zip(parts, [*marks, ""], strict=True) for piece in pair])
 
 
-FIRST_MASK = "\x1a"
+FIRST_MASKS = "\x1a\x01\x02\x03"
+"""Tried one after the other, which is faster than to collect the characters of a text."""
 WORD_END = re.compile(r"\s")
 
 

@@ -339,7 +339,7 @@ def _bare(text: str, low: str, link: re.Match[str], value: re.Match[str], how: s
     elif how == "space" and good:
         before = _before(low, link)
         last = text[end : end + 1] in ("", "\n")
-        good = COMMAND_BEFORE.search(before) is not None or (last and LINE_START.fullmatch(before) is not None)
+        good = _is_after_command(before) or (last and LINE_START.fullmatch(before) is not None)
     return (start, start + length) if good else None
 
 
@@ -354,13 +354,37 @@ def _in_connection(text: str, at: int) -> bool:
     return ";" in text[max(0, at - 13) : at] and CONNECTION.search(text, max(0, at - 60), at) is not None
 
 
+def _is_after_command(before: str) -> bool:
+    """`setx PASSWORD …`, `login ann PASSWORD …`, `--password …`: a command or an option that takes a value.
+
+    In steps, each at the end of the line: one pattern for all of it would be tried at every character.
+    """
+    start = max(before.rfind(" "), before.rfind("\t")) + 1
+    name = before[start:]
+    if "-" in name and OPTION_NAME.search(name):
+        return True
+    if not start or not NAME_BEGUN.fullmatch(name):
+        return False
+    command = before[:start].rstrip(" \t")
+    return (
+        command.endswith(COMMAND_ENDS)
+        or SHORT_COMMAND.match(command, len(command) - 3) is not None
+        or any(phrase.search(command) for phrase in COMMAND_PHRASES)
+    )
+
+
 LITERALS = ("", "q{", "qq{", "q(", "%q(", "%Q(", "%w[", "%q{")
 """Nothing, or how Perl and Ruby open a text without quotes."""
 ENVIRONMENT = LazyPattern(r"[ \t+\-\"'#]*(?:(?:export|set|env|arg|environment=\"?|-e|--env|setx)[ \t]+)?[a-z0-9_]*")
 CONNECTION = LazyPattern(r"[A-Za-z ]{2,20}=[^;&\"'\n]{1,40};[A-Za-z ]{0,12}\Z")
-COMMAND_BEFORE = LazyPattern(
-    r"(?:\benv|\barg|setx|setenv|\bset(?: -\w+){0,2}|define|param|header|\bput|config set(?: \S{1,80})?|configure set"
-    r"|export|enable|login \S{1,60}|login \S{1,60}\n[ \t]*)[ \t]+[\w.:/-]*$|--?[\w-]*$"
+OPTION_NAME = LazyPattern(r"-[\w-]*\Z")
+NAME_BEGUN = LazyPattern(r"[\w.:/-]*")
+COMMAND_ENDS = ("setx", "setenv", "define", "param", "header", "export", "enable")
+SHORT_COMMAND = LazyPattern(r"(?<!\w)(?:env|arg|set|put)")
+COMMAND_PHRASES = (
+    LazyPattern(r"set(?<!\wset)(?: -\w+){1,2}\Z"),
+    LazyPattern(r"config set \S{1,80}\Z"),
+    LazyPattern(r"login \S{1,60}\Z"),
 )
 LINE_START = LazyPattern(r"[ \t+\-]*[\w.-]*")
 
@@ -417,28 +441,30 @@ def _strong(value: str) -> bool:
 @lru_cache(maxsize=4096)
 def _typed_mark(value: str) -> bool:
     """A letter, and a digit or mark, as people put them into passwords."""
-    letters = sum(c.isalpha() for c in value)
-    if len(value) < 6 or letters < 2 or "(" in value or "://" in value or TECHNICAL.fullmatch(value):
+    if len(value) < 6 or sum(map(str.isalpha, value)) < 2 or "(" in value or "://" in value:
         return False
-    return any(c.isdigit() for c in value) or MARK.search(value) is not None
+    return (MARK.search(value) is not None or any(map(str.isdigit, value))) and not TECHNICAL.fullmatch(value)
 
 
 @lru_cache(maxsize=4096)
 def is_filler(value: str) -> bool:
     """Whether a value is not a secret but a stand-in: a template, a name, a path, `changeme`, or our placeholder."""
-    if MASKED.search(value) or TEMPLATE.search(value) or re.search(r"\s", value):
-        return True
-    if variable := VARIABLE.search(value):
-        # `$NAME` is a variable; after something else it is more likely the end of a password.
-        value = value[: variable.start()]
-        if len(value) < 4:
+    # Most values have nothing unusual, and one quick look at them is enough.
+    if UNUSUAL.search(value) or value.startswith("..."):
+        if MASKED.search(value) or TEMPLATE.search(value) or SPACE.search(value):
             return True
+        if variable := VARIABLE.search(value):
+            # `$NAME` is a variable; after something else it is more likely the end of a password.
+            value = value[: variable.start()]
+            if len(value) < 4:
+                return True
     if len(set(value)) <= 2 or CONSTANT.fullmatch(value) or "://" in value:
         return True
     if value.startswith(("/", "./", "../", "~/")) and len(value) != 40:
         return True
-    words = PARTS.findall(value)
-    return bool(words) and all(w.lower() in FILLERS for w in words) and not MARK.search(value)
+    if MARK.search(value) or not PARTS.search(value):
+        return False
+    return all(part[0].lower() in FILLERS for part in PARTS.finditer(value))
 
 
 CONSTANT = LazyPattern(
@@ -446,6 +472,9 @@ CONSTANT = LazyPattern(
 )
 """The name of a constant or header, a number or a version."""
 MASKED = LazyPattern(f"[{MASKS}]")
+SPACE = LazyPattern(r"\s")
+UNUSUAL = LazyPattern(rf"[\s{MASKS}$%{{<…]")
+"""In each value that one of the patterns `MASKED`, `TEMPLATE`, `SPACE` and `VARIABLE` finds, but for leading dots."""
 
 
 def is_phrase(value: str) -> bool:
@@ -459,9 +488,17 @@ def is_phrase(value: str) -> bool:
 @lru_cache(maxsize=4096)
 def random_looking(value: str) -> bool:
     """Unlike an identifier: a letter follows a digit, or there are many digits, the usual technical names excepted."""
+    if not _has_scattered_digits(value):
+        return False
     rest = TECHNICAL.sub("", value)
-    letters = sum(c.isalpha() for c in rest)
-    return letters > 0 and (re.search(r"\d[A-Za-z]", rest) is not None or sum(c.isdigit() for c in rest) >= 4)
+    return any(map(str.isalpha, rest)) and (rest == value or _has_scattered_digits(rest))
+
+
+def _has_scattered_digits(value: str) -> bool:
+    return LETTER_AFTER_DIGIT.search(value) is not None or sum(map(str.isdigit, value)) >= 4
+
+
+LETTER_AFTER_DIGIT = LazyPattern(r"\d[A-Za-z]")
 
 
 @lru_cache(maxsize=4096)

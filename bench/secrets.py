@@ -434,6 +434,9 @@ UNITS: tuple[str, ...] = (
         'v1.+¤¤¤¤¤¤¤¤getenv(token, v1.+¤¤¤¤_¤¤¤": "etenv(token, has',
         'v1.+¤¤¤¤¤¤¤¤getenv(token0%serpwd v1.+¤¤¤¤_¤¤¤": "e0env(tok&n, ha',
         'client-key-data: c_lient-key-data: _auclv1.+¤¤¤¤¤¤¤¤getenv(token0%serpwd "K "e0nv(tok&n, \ue000av1sshpass -p',
+        "PASSWORD=APASSWORD=PASSWORD=PASPASSRK=APASSWORD=APASSWORD=PASSWORD=PASPASSWORD=APASpassword=a--passw=a--PASPASS"
+        "WORD=APASSWORD=PASSWORD=PASPASSWORD=AoktaPASSWORD¤¤password=apassword=pas¤¤¤word=paspassword=apassword=apacookie"
+        "ssword=password=paspassword=aptokensaspassword=a--password=%--paspassword=asword=p¤¤¤ssword",
     ),
 )
 

@@ -56,6 +56,33 @@ def test_of_a_block_no_more_places_are_looked_at_than_the_limit(unit: str, monke
     assert Redactor(KEY).redact(done) == done
 
 
+def test_a_match_that_reaches_over_many_blocks_is_read_a_few_times_however_long_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # C8: one word without an end, in which every block is crowded
+    read = 0
+
+    class Counted:
+        def __init__(self, pattern: Any) -> None:
+            self.pattern = pattern
+
+        def finditer(self, *searched: object) -> Iterator[re.Match[str]]:
+            nonlocal read
+            for m in self.pattern.finditer(*searched):
+                read += m.end() - m.start()
+                yield m
+
+    places = Crowds.places
+
+    def counted(self: Crowds, pattern: Any, *searched: Any) -> Iterator[re.Match[str]]:
+        return places(self, Counted(pattern), *searched)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Crowds, "places", counted)
+    text = text_of("password=a--password=%--cookie", 50 * BLOCK)
+    Redactor(KEY).redact(text)
+    assert read < 12 * len(text), f"{read / len(text):.0f} times the text"
+
+
 @pytest.mark.parametrize(
     "unit", ["Server=a;Password=b;", "<password>", "a=-password=b;1a_cpassword>sigsserver=a;passw:"]
 )

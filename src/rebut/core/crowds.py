@@ -75,7 +75,9 @@ class Crowds:
                 if left[block] > 0:
                     left[block] -= 1
                 elif not self.admits(m.start()):
-                    at = (block + 1) * BLOCK
+                    # A match may reach far beyond its block. Its rest is searched when the block is gone: to look
+                    # at it again from each block that it covers would take longer the longer it is.
+                    at = max((block + 1) * BLOCK, m.end())
                     break
                 yield m
             else:

@@ -6,6 +6,8 @@ import gc
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import hypothesis
@@ -39,6 +41,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long tests first: at the end, one of them would have a single worker busy while the others wait."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: the collector need not look through all of it again and again."""
     gc.freeze()
@@ -55,9 +62,17 @@ def safe_path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return ":".join([str(own), *(p for p in places if not any((Path(p) / tool).exists() for tool in TOOLS))])
 
 
+@pytest.fixture(scope="session")
+def new_homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Homes, one after the other. `mktemp` would look through all earlier ones for the next number, each time."""
+    homes = tmp_path_factory.mktemp("homes")
+    return (homes / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, safe_path: str) -> Path:
-    home = tmp_path_factory.mktemp("home")
+def own_home(new_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch, safe_path: str) -> Path:
+    home = next(new_homes)
+    home.mkdir(mode=0o700)
     for name in (
         *("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "OPENROUTER_API_KEY"),
         *("OPENROUTER_BASE_URL", "VLLM_API_KEY", "LLAMA_API_KEY", "CI", "GITHUB_ACTIONS"),

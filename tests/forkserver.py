@@ -270,9 +270,24 @@ def _load() -> None:
     with tempfile.TemporaryDirectory() as folder:  # what is made on first use: schemas of forms, expressions, tables
         crashing.warm_up(Path(folder))
     rebut.trial.pairs.bundled()
+    _search_for_secrets()
     assert threading.active_count() == 1, "a fork has none of the other threads"
     gc.collect()
     gc.freeze()
+
+
+def _search_for_secrets() -> None:
+    """Compile the patterns for secrets, of which each text needs some others: in short texts and in one with all."""
+    from rebut.core.redaction import Redactor
+
+    sys.path.append(str(Path(__file__).parent.parent))
+    from fuzz.slowest import EVERYTHING
+
+    sys.path.pop()
+    redactor = Redactor(b"k" * 32)
+    lines = EVERYTHING.splitlines()
+    for text in (*("\n".join(lines[n : n + 6]) for n in range(0, len(lines), 6)), f"{EVERYTHING}\\n%20"):
+        redactor.redact(text)
 
 
 def _forked(listener: socket.socket) -> list[str]:

@@ -489,6 +489,7 @@ real = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @real
 def test_the_real_model_argues_a_duel_to_its_verdict(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # C1

@@ -224,6 +224,7 @@ async def run(debate):
 # the deadline
 
 
+@pytest.mark.long
 def test_a_deadline_gives_the_best_typed_result_so_far_and_the_debate_can_go_on(
     tmp_path: Path, workspace: Path
 ) -> None:

@@ -84,6 +84,7 @@ def followed(lines: list[str], clone: Path, env: dict[str, str]) -> list[tuple[s
     return [(line, int(code), shown) for line, (shown, code) in zip(lines, found, strict=True)]
 
 
+@pytest.mark.long
 def test_every_command_runs_as_pasted_in_a_fresh_clone(clone: Path, server: Loopback) -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines() if line]
     assert lines[0] == INSTALLS and "lint =" in (ROOT / "pyproject.toml").read_text()

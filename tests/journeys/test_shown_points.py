@@ -667,6 +667,7 @@ READS = (
 )
 
 
+@pytest.mark.long
 def test_exported_tests_run_in_the_repository_and_pass_once_it_is_fixed(repo: Path) -> None:
     good = {"lib/cart.mjs": NODE, "go.mod": "module example.org/shop\n\ngo 1.19\n", "data/prices": "1\n2\n"}
     good |= {"cart/cart.go": "package cart\n\nfunc Two() int { return 2 }\n", "shop/cart.py": CART}
@@ -764,6 +765,7 @@ def test_a_text_is_checked_by_running_its_blocks_only_if_that_command_says_so(re
     assert "new version" not in said_on_screen, "a text has one version only"
 
 
+@pytest.mark.long
 def test_a_debate_that_was_killed_while_a_check_ran_runs_it_again(repo: Path) -> None:
     slow = SCRIPTED.replace("assert", "import time\ntime.sleep(3)\nassert")
     words = seats(repo, said("B") | {"r1/critique@critic": crosses.critique(raised(check=QUICK | {"code": slow}))})

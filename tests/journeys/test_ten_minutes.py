@@ -22,6 +22,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     one.leaves()
 
 
+@pytest.mark.long
 def test_a_protocol_is_written_in_the_steps_of_its_page(reader: Reader, tmp_path: Path) -> None:
     for block in blocks(ROOT / "docs/writing-a-protocol.md"):
         if block.kind == "console":

@@ -38,6 +38,7 @@ def test_twenty_files_of_five_areas_with_more_than_sixty_pairs() -> None:
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", PATHS)
 def test_every_defect_is_one_its_check_passes_without_it_and_fails_with_it(path: str) -> None:
     before, after = corpus()[path]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 SYSTEM = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "COLORTERM"),
@@ -28,11 +29,13 @@ CREDENTIALS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSW*", "*CREDENTIAL*", "*AUTH
 """How variables with a key or a token are called, in upper case."""
 
 
-def is_named(name: str, globs: Iterable[str]) -> bool:
+@lru_cache(maxsize=4096)
+def is_named(name: str, globs: tuple[str, ...]) -> bool:
+    """Remembered, since the environment is the same for each of the many programs that a review starts."""
     return any(fnmatchcase(name, glob) for glob in globs)
 
 
-def is_usual(name: str, globs: Iterable[str]) -> bool:
+def is_usual(name: str, globs: tuple[str, ...]) -> bool:
     """Whether it is one of these, and not called like a key: ssh passes on all of `LC_*`, so people use such names."""
     return is_named(name, globs) and not is_named(name.upper(), CREDENTIALS)
 

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: pictures setup debate test collected test-checks test-tools test-web test-postgres test-workflows tools weights quick lint docs bench bench-peers fuzz fuzz-fixed clean
+.PHONY: pictures setup debate test collected test-tools test-web test-postgres test-workflows tools weights quick lint docs bench bench-peers fuzz fuzz-fixed clean
 
 setup: .venv/.ready
 
@@ -26,18 +26,11 @@ debate: weights
 	@$(BIN)/python examples/debate.py
 
 # Python's compiled files are kept, whatever the environment says: compiling the tests anew takes 10 s per worker.
-test test-checks quick collected: export PYTHONDONTWRITEBYTECODE =
-
-# Tests that run code in the sandbox, and trials: a third of the time of all tests.
-CHECKS := tests/proof tests/trial tests/journeys/test_shown_points.py
+test quick collected: export PYTHONDONTWRITEBYTECODE =
 
 test: setup
 	$(MAKE) --jobs 2 lint collected
-	$(BIN)/python -m pytest -n auto --dist worksteal $(CHECKS:%=--ignore=%)
-
-# The real sandbox: bubblewrap, with Python, node and go where the system has them.
-test-checks: setup
-	$(BIN)/python -m pytest -n auto --dist worksteal $(CHECKS)
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Compiles the tests once, where each worker would do it for itself.
 collected: setup
@@ -80,7 +73,7 @@ tools: setup
 	$(BIN)/python -m tests_tools --install
 
 quick: setup
-	$(BIN)/python -m pytest -n auto --dist worksteal -x $(CHECKS:%=--ignore=%)
+	$(BIN)/python -m pytest -n auto --dist worksteal -x
 
 lint: setup
 	$(BIN)/ruff check .

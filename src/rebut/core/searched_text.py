@@ -56,7 +56,7 @@ class GatesByWord:
         present: set[str] = set()
         for word in self._others.keys() & rest:
             present.update(self._others.get(word, ()))
-        if new := list(rest.difference(self._others)):
+        if new := sorted(rest.difference(self._others), key=len):  # what is in a short one is found early
             low = joined(new)
             found = self.among(low)
             present.update(found)

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from rebut.core import secret_patterns
-from rebut.core.crowds import LINK, VALUE, Span
+from rebut.core.crowds import LINK, NAME_IN_VALUE, VALUE, Span
 from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.searched_text import SearchedText
 
@@ -223,6 +223,7 @@ def _after_names(searched: SearchedText) -> Iterator[Span]:
         for link in crowds.places(pattern, low):
             start = link.start()
             if start < done:
+                crowds.charge(start, NAME_IN_VALUE)
                 continue
             how = link.lastgroup or ""
             is_near = False

@@ -183,7 +183,7 @@ def test_no_process_is_left_behind(copy: Path) -> None:
     script = f"(setsid {name} &) ; (nohup {name} >/dev/null 2>&1 &) ; {name} & exit 0"
     got = ran(copy, ["sh", "-c", script])
     assert got.code == 0
-    assert not running(name)
+    assert ends(name)
 
 
 def test_a_run_that_is_cancelled_leaves_no_process(copy: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_run_that_is_cancelled_leaves_no_process(copy: Path) -> None:
 
     found = box()
     asyncio.run(cancelled())
-    assert not running(name)
+    assert ends(name)
 
 
 def test_a_sandbox_ends_with_the_process_that_started_it(copy: Path) -> None:
@@ -221,9 +221,15 @@ def test_a_sandbox_ends_with_the_process_that_started_it(copy: Path) -> None:
     assert running(name)
     child.kill()
     child.wait()
-    while running(name) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not running(name)
+    assert ends(name)
+
+
+def ends(command: str) -> bool:
+    """The kernel ends what is left of a sandbox a moment after its first process: on a busy machine that is seen."""
+    until = time.monotonic() + 20
+    while running(command) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not running(command)
 
 
 def running(command: str) -> bool:

@@ -42,8 +42,15 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long tests first: at the end, one of them would have a single worker busy while the others wait."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Each worker begins with its share of the long tests: at the end, one of them would keep a single worker busy.
+
+    A worker begins with a piece of the list, and one that is done takes over from the end of another's piece.
+    """
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    long = [item for item in items if item.get_closest_marker("long")]
+    rest = [item for item in items if not item.get_closest_marker("long")]
+    cuts = [number * len(rest) // count for number in range(count + 1)]
+    items[:] = [item for number in range(count) for item in (*long[number::count], *rest[cuts[number] : cuts[number + 1]])]
 
 
 def pytest_collection_finish() -> None:

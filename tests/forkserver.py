@@ -280,10 +280,10 @@ def _search_for_secrets() -> None:
     """Compile the patterns for secrets, of which each text needs some others: in short texts and in one with all."""
     from rebut.core.redaction import Redactor
 
-    sys.path.append(str(Path(__file__).parent.parent))
+    sys.path.append(root := str(Path(__file__).parent.parent))
     from fuzz.slowest import EVERYTHING
 
-    sys.path.pop()
+    sys.path.remove(root)
     redactor = Redactor(b"k" * 32)
     lines = EVERYTHING.splitlines()
     for text in (*("\n".join(lines[n : n + 6]) for n in range(0, len(lines), 6)), f"{EVERYTHING}\\n%20"):

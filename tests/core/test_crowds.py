@@ -193,3 +193,22 @@ def test_a_long_file_that_names_tokens_on_every_line_stays_as_it_is() -> None:  
     keys = {"input_token": "NextToken", "limit_key": "MaxResults", "output_token": "NextToken", "result_key": "Items"}
     text = json.dumps({f"List{n}": keys for n in range(400)}, indent=2)
     assert len(text) > 9 * BLOCK and Redactor(KEY).redact(text) == text
+
+
+def test_what_a_match_in_a_crowded_block_covers_is_searched_once_the_block_is_gone() -> None:
+    # C8: the block fills up while the text is searched, and the first cookie's match takes the rest of the line
+    secret, prose = "Zx9Qm27LpT4vRk81WcYb56Hd", "the quick brown fox jumps over it "
+    dense = ("token=a1b2c3d4e " * BLOCK)[: BLOCK - 16]
+    text = f"{dense}cookie: a {prose * 20}cookie: zz={secret} {prose * 3}\n"
+    done = Redactor(KEY).redact(text)
+    assert secret not in done
+    assert prose * 19 in done
+    assert Redactor(KEY).redact(done) == done
+
+
+def test_words_that_name_no_secret_use_up_nothing_inside_a_long_value() -> None:
+    # C8: a list of objects as one long value, each with a field called `key`
+    rows = [{"key": f"item.{i}", "label": f"Label{i}", "n": i} for i in range(363)]
+    text = f"const key = '{json.dumps(rows, separators=(',', ':'))}';\n"
+    assert len(text) > 2 * BLOCK
+    assert Redactor(KEY).redact(text) == text

@@ -225,7 +225,7 @@ def test_a_sandbox_ends_with_the_process_that_started_it(copy: Path) -> None:
 
 
 def ends(command: str) -> bool:
-    """The kernel ends what is left of a sandbox a moment after its first process: on a busy machine that is seen."""
+    """The kernel ends what is left of a sandbox a moment after its first process, later on a busy machine."""
     until = time.monotonic() + 20
     while running(command) and time.monotonic() < until:
         time.sleep(0.02)

@@ -18,8 +18,9 @@ BLOCK = 4096
 """Characters of a block."""
 MOST = 200
 """Points that each block has: one for each place that is looked at, and more for a link, a value or a secret there."""
-LINK, VALUE, SECRET, NAME_IN_VALUE = 1, 6, 3, 3
-"""The last is for one more name of a secret inside a long value: hardly any text has even one."""
+LINK, VALUE, SECRET = 1, 6, 3
+NAME_IN_VALUE = 3
+"""For each further name inside a long value: hardly any text has even one."""
 SPARE = 650
 """Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
 FREE = 4

@@ -170,7 +170,9 @@ class Redactor:
                 for span in chain(secret_patterns.spans(searched), secret_contexts.found(searched)):
                     crowds.charge(span[0], SECRET)
                     full.append(span)
-                full += crowds.spans(joined)
+                if more := list(crowds.spans(joined)):
+                    is_searched = False  # a rule passes over what a match in a crowded block covers
+                    full += more
             found += _in_whole(together, full)
         merged: list[Span] = []
         last = 0

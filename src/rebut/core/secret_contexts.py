@@ -223,7 +223,8 @@ def _after_names(searched: SearchedText) -> Iterator[Span]:
         for link in crowds.places(pattern, low):
             start = link.start()
             if start < done:
-                crowds.charge(start, NAME_IN_VALUE)
+                if clear:
+                    crowds.charge(start, NAME_IN_VALUE)
                 continue
             how = link.lastgroup or ""
             is_near = False
@@ -384,7 +385,7 @@ COMMAND_ENDS = ("setx", "setenv", "define", "param", "header", "export", "enable
 SHORT_COMMAND = LazyPattern(r"(?<!\w)(?:env|arg|set|put)")
 COMMAND_PHRASES = (
     LazyPattern(r"set(?<!\wset)(?: -\w+){1,2}\Z"),
-    LazyPattern(r"config set \S{1,80}\Z"),
+    LazyPattern(r"config set \S+\Z"),
     LazyPattern(r"login \S{1,60}\Z"),
 )
 LINE_START = LazyPattern(r"[ \t+\-]*[\w.-]*")

@@ -50,7 +50,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long = [item for item in items if item.get_closest_marker("long")]
     rest = [item for item in items if not item.get_closest_marker("long")]
     cuts = [number * len(rest) // count for number in range(count + 1)]
-    items[:] = [item for number in range(count) for item in (*long[number::count], *rest[cuts[number] : cuts[number + 1]])]
+    items[:] = [
+        item for number in range(count) for item in (*long[number::count], *rest[cuts[number] : cuts[number + 1]])
+    ]
 
 
 def pytest_collection_finish() -> None:

@@ -37,8 +37,8 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many as there are processors: half of the time a test waits for a process, a clock or a terminal."""
-    return 2 * (os.cpu_count() or 1)
+    """Three for each processor: most of the time a test waits for a process, a clock or a terminal."""
+    return 3 * (os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -54,6 +54,7 @@ class Crowds:
         self._allowance = allowance
         self._left = [allowance.most] * (len(text) // BLOCK + 1) if allowance.counts else []
         self._full: set[int] = set()
+        self._passed_over: list[Span] = []
 
     @property
     def counts(self) -> bool:
@@ -77,9 +78,11 @@ class Crowds:
                 if left[block] > 0:
                     left[block] -= 1
                 elif not self.admits(m.start()):
-                    # A match may reach far beyond its block. Its rest is searched when the block is gone: to look
-                    # at it again from each block that it covers would take longer the longer it is.
-                    at = max((block + 1) * BLOCK, m.end())
+                    at = (block + 1) * BLOCK
+                    if m.end() > at + BLOCK:
+                        # To look at a long match again from each block that it covers would take ever longer.
+                        self._passed_over.append((at, m.end()))
+                        at = m.end()
                     break
                 yield m
             else:
@@ -123,3 +126,12 @@ class Crowds:
             rest = REST.match(text, max(end, last))
             last = rest.end() if rest else end
             yield start, last
+
+    def passed_over(self) -> Iterator[Span]:
+        """The other blocks that were not searched by each rule, since a match in a crowded one covers them."""
+        done = 0
+        for start, end in sorted(self._passed_over):
+            for number in range(max(start, done) // BLOCK, (end - 1) // BLOCK + 1):
+                if number not in self._full:
+                    yield number * BLOCK, (number + 1) * BLOCK
+            done = max(done, end)

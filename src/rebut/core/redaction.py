@@ -112,7 +112,7 @@ class Redactor:
         # Ends: each pass takes at least one character that is not part of a placeholder.
         parts, allowance = [(0, len(text))], Allowance(text)
         while True:
-            spans, is_searched = self._spans(text, parts, allowance)
+            spans, again = self._spans(text, parts, allowance)
             if not (spans := _without(mask, text, spans)):
                 break
             pieces: list[str] = []
@@ -137,9 +137,10 @@ class Redactor:
                 pieces += (before, lines)
                 changed.append((length + len(before), length := length + len(before) + len(lines)))
                 at = end
+            changed += _moved(again, spans, changed)
             kept += marks[used:]
             text, marks = "".join([*pieces, text[at:]]), kept
-            parts = _around(text, changed) if is_searched else [(0, len(text))]
+            parts = _around(text, sorted(changed))
             allowance.search_again()
         return _unmasked(text, mask, marks) if marks else text
 
@@ -155,9 +156,9 @@ class Redactor:
             known = self._marks[secret] = f"[secret:{kind}:{digest.hexdigest()[:8]}]"
         return known
 
-    def _spans(self, text: str, parts: list[Span], allowance: Allowance) -> tuple[list[Span], bool]:
-        """All that is to be removed in these parts, in order, with overlaps merged; and whether all was searched."""
-        found, is_searched = [*_pem_blocks(text), *self._known(text)], True
+    def _spans(self, text: str, parts: list[Span], allowance: Allowance) -> tuple[list[Span], list[Span]]:
+        """All that is to be removed in these parts, in order, with overlaps merged; and what to search once more."""
+        found, again = [*_pem_blocks(text), *self._known(text)], list[Span]()
         for together in _pieces(text, parts):
             joined = SEAM.join([text[first:last] for first, last in together])
             searched = SearchedText(joined, _gates_by_word(), allowance)
@@ -165,14 +166,13 @@ class Redactor:
             if crowds.counts and (names := searched.those(secret_contexts.NAME_GATES)):
                 crowds.names(searched.low, names)
             if full := list(crowds.spans(joined)):
-                is_searched = False  # what remains is searched in the next pass
+                again.append((0, len(text)))
             else:
                 for span in chain(secret_patterns.spans(searched), secret_contexts.found(searched)):
                     crowds.charge(span[0], SECRET)
                     full.append(span)
-                if more := list(crowds.spans(joined)):
-                    is_searched = False  # a rule passes over what a match in a crowded block covers
-                    full += more
+                full += crowds.spans(joined)
+                again += _in_whole(together, list(crowds.passed_over()))
             found += _in_whole(together, full)
         merged: list[Span] = []
         last = 0
@@ -183,7 +183,7 @@ class Redactor:
             elif end > last:
                 merged[-1] = (merged[-1][0], end)
                 last = end
-        return merged, is_searched
+        return merged, again
 
     def _known(self, text: str) -> Iterator[Span]:
         for value in self._spellings:
@@ -247,6 +247,17 @@ def _around(text: str, changed: list[Span]) -> list[Span]:
         else:
             parts.append((first, done))
     return parts
+
+
+def _moved(places: list[Span], removed: list[Span], marks: list[Span]) -> list[Span]:
+    """Where these places are after what was removed gave way to marks."""
+    starts = [start for start, _ in removed]
+
+    def moved(at: int) -> int:
+        before = bisect_right(starts, at) - 1
+        return at if before < 0 else marks[before][1] + max(0, at - removed[before][1])
+
+    return [(moved(start), moved(end)) for start, end in places]
 
 
 def _pieces(text: str, parts: list[Span]) -> Iterator[list[Span]]:

@@ -212,3 +212,12 @@ def test_words_that_name_no_secret_use_up_nothing_inside_a_long_value() -> None:
     text = f"const key = '{json.dumps(rows, separators=(',', ':'))}';\n"
     assert len(text) > 2 * BLOCK
     assert Redactor(KEY).redact(text) == text
+
+
+def test_a_crowded_block_takes_the_end_of_its_line_with_it_also_where_the_text_ends() -> None:
+    # C8: the block ends between the name and its secret
+    secret = "Zx9Qm27LpT4vRk81WcYb56Hd"
+    text = ("password='x1" * BLOCK)[: 2 * BLOCK - 6] + f"\ntoken = '{secret} "
+    done = Redactor(KEY).redact(text)
+    assert secret not in done
+    assert Redactor(KEY).redact(done) == done

@@ -27,7 +27,7 @@ FREE = 4
 """Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
-REST = re.compile(r"[^\n]{0,512}+(?=\n)|\S*+")
+REST = re.compile(r"[^\n]{0,512}+(?![^\n])|\S*+")
 """What is removed behind a crowded block: the line on which it ends or, if that is long, the word."""
 
 

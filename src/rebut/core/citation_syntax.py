@@ -277,7 +277,7 @@ def _may_cite(line: str) -> bool:
     if SOME_SIGN.search(line):
         return True
     folded = line.casefold()
-    return any(word in folded for word in SOME_WORD)
+    return any(map(folded.__contains__, SOME_WORD))
 
 
 def _lend(found: list[FoundCitation], waiting: int, body: list[str]) -> None:

@@ -24,12 +24,13 @@ PLAIN = frozenset((str, int, float, bool, type(None)))
 
 def as_row(value: Any) -> Any:
     """A value as plain JSON: the fields of a dataclass in their order, tuples as lists. `remade` reads it back."""
-    if type(value) in PLAIN:
+    if (kind := type(value)) in PLAIN:
         return value
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: as_row(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, list | tuple):
+    if kind is tuple or kind is list:
         return [as_row(item) for item in value]
+    if names := getattr(kind, "__dataclass_fields__", None):
+        # A call for each text and number would take longer than the rest.
+        return {name: as_row(item) if type(item := getattr(value, name)) not in PLAIN else item for name in names}
     return {key: as_row(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 

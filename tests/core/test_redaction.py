@@ -175,7 +175,7 @@ class Counting(Redactor):
 
     passes = 0
 
-    def _spans(self, text: str, parts: list[Span], allowance: Allowance) -> tuple[list[Span], bool]:
+    def _spans(self, text: str, parts: list[Span], allowance: Allowance) -> tuple[list[Span], list[Span]]:
         self.passes += 1
         return super()._spans(text, parts, allowance)
 
@@ -339,6 +339,25 @@ def test_a_key_that_is_cut_off_is_removed_as_far_as_it_goes(cut: str, ending: st
     assert not any(body in done for body in PEM_BODY)
     assert done.startswith(f"a plain line{ending}") and done.endswith(f"{ending}another plain line")
     assert len(done.splitlines()) == len(text.splitlines()) == len(done.split(ending))
+
+
+def test_keys_inside_each_other_take_few_passes() -> None:  # C8
+    # Found by planting secrets between hostile texts: one pass for each of them is quadratic.
+    first, last = PEM.split("\n")[0], PEM.split("\n")[-1]
+    for between in ("\n", "\n\n", "\nsome words\n", f"\n{PEM}\n"):
+        text = f"plain\n{(first + between) * 200}{(between + last) * 200}\nplain\n"
+        counting = Counting(KEY)
+        done = counting.redact(text)
+        assert counting.passes <= 4, between
+        assert done.count("\n") == text.count("\n") and not any(body in done for body in PEM_BODY)
+        assert done.startswith("plain\n[secret:") and done.endswith("]\nplain\n") and redactor().redact(done) == done
+
+
+def test_markers_without_a_key_keep_the_keys_around_them_apart() -> None:  # C8
+    first, last = PEM.split("\n")[0], PEM.split("\n")[-1]
+    text = f"{PEM}\n{first} a {first} and {last} b {last}\n{PEM}\n"
+    done = redactor().redact(text)
+    assert f"\n{first} a {first} and {last} b {last}\n" in done and len(PLACEHOLDER.findall(done)) == 10
 
 
 # Known values ---------------------------------------------------------------------------------------------------------

@@ -27,8 +27,11 @@ FREE = 4
 """Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
-REST = re.compile(r"[^\n]{0,512}+(?![^\n])|\S*+")
-"""What is removed behind a crowded block: the line on which it ends or, if that is long, the word."""
+REST = re.compile(r"[^\n]{0,512}+(?![^\n])(?:\n[ \t+-][^\n]{0,256}+(?![^\n])){0,2}+|[^\n]{0,160}+\S*+")
+"""What is removed behind a crowded block, since the name in it may be of a value behind it.
+
+That is the line on which it ends, with up to two lines below that are set in. Of a long line it is some words.
+"""
 
 
 class Allowance:
@@ -97,17 +100,17 @@ class Crowds:
         return block not in self._full
 
     def names(self, low: str, names: Collection[str]) -> None:
-        """Finds the blocks that are full of these names, so that not even their surroundings need to be read."""
+        """Finds the blocks that are full of these names, so that nothing in them needs to be looked at."""
         if self._left and sum(map(low.count, names)) * NEAREST * 2 > len(low):
             for block in range(len(self._left)):
                 start, end = block * BLOCK, (block + 1) * BLOCK
                 if sum(low.count(name, start, end) for name in names) * NEAREST > BLOCK:
                     self._full.add(block)
+                    self._left[block] = 0
 
     def charge(self, at: int, points: int) -> None:
         """To look at this place takes so much."""
-        if self._left:
-            block = at // BLOCK
+        if self._left and (block := at // BLOCK) not in self._full:
             left = self._left[block] = self._left[block] - points
             if left < 0:
                 if self._allowance.spare < 0:
@@ -123,6 +126,7 @@ class Crowds:
         last = 0
         for number in sorted(self._full):
             start, end = number * BLOCK, min((number + 1) * BLOCK, len(text))
+            start += text.startswith("\r\n", start - 1) if start else 0  # one line end, which stays whole
             rest = REST.match(text, max(end, last))
             last = rest.end() if rest else end
             yield start, last

@@ -165,15 +165,12 @@ class Redactor:
             crowds = searched.crowds
             if crowds.counts and (names := searched.those(secret_contexts.NAME_GATES)):
                 crowds.names(searched.low, names)
-            if full := list(crowds.spans(joined)):
-                again.append((0, len(text)))
-            else:
-                for span in chain(secret_patterns.spans(searched), secret_contexts.found(searched)):
-                    crowds.charge(span[0], SECRET)
-                    full.append(span)
-                full += crowds.spans(joined)
-                again += _in_whole(together, list(crowds.passed_over()))
-            found += _in_whole(together, full)
+            inside = list[Span]()
+            for span in chain(secret_patterns.spans(searched), secret_contexts.found(searched)):
+                crowds.charge(span[0], SECRET)
+                inside.append(span)
+            found += _in_whole(together, [*inside, *crowds.spans(joined)])
+            again += _in_whole(together, list(crowds.passed_over()))
         merged: list[Span] = []
         last = 0
         for start, end in sorted(found):
@@ -326,13 +323,16 @@ WORD_END = re.compile(r"\s")
 def _on_every_line(mark: str, secret: str) -> str:
     """The placeholder on each line that the secret took, so that no line below it moves.
 
-    In a diff each line keeps its first character too, or the hunk would no longer parse.
+    In a diff each line keeps its first character too, or the hunk would no longer parse. Behind a line end at the end
+    is nothing that was taken: a placeholder there would be on the next line, or on one more than there was.
     """
     if secret.isprintable() or len(f"{secret}.".splitlines()) == 1:
         return mark
     breaks, rest = LINE_BREAK.findall(secret), LINE_BREAK.split(secret)[1:]
-    in_diff = all(line.startswith(("+", "-", " ")) for line in rest)
-    return mark + "".join(b + (line[0] if in_diff else "") + mark for b, line in zip(breaks, rest, strict=True))
+    end = breaks.pop() if not rest[-1] else ""
+    taken = rest[: len(breaks)]
+    in_diff = all(line.startswith(("+", "-", " ")) for line in taken)
+    return mark + "".join(b + (line[0] if in_diff else "") + mark for b, line in zip(breaks, taken, strict=True)) + end
 
 
 # Private keys. --------------------------------------------------------------------------------------------------------
@@ -341,35 +341,68 @@ MARKER = re.compile(r"-----? ?(?P<what>BEGIN|END) (?:[A-Z0-9]{1,16} ){0,4}PRIVAT
 LINE_BREAK = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 KEY_LINE = re.compile(r"[\s+\->|#*\d:.\"'`]*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]*={1,2})[\s\\nr\"'`,+;]*")
 KEY_HEADER = re.compile(r"[\s+\->|#*\d:\"']*(?:(?:Proc-Type|DEK-Info|Version|Comment)\b.*)?")
+KEY_BEGUN = re.compile(r"[ \t]*(?:\\+[nr]|[\r\n])")
+KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{24}")
 IN_ONE_LINE = re.compile(r"(?:\\+[nr]|[A-Za-z0-9+/=])+")
 LONGEST_KEY = 65_536
 
 
+class _Begun:
+    """A first line whose last line is not found yet, and what was between them but for keys that are removed."""
+
+    def __init__(self, mark: re.Match[str]) -> None:
+        self.start, self.at, self._size, self._is_key = mark.start(), mark.end(), len(mark[0]), False
+
+    def goes_on(self, text: str, start: int, end: int) -> None:
+        """What is from `start` to `end` belongs to another key."""
+        # Code that names both markers is not a key: in a real one a line end or key material is between them.
+        is_first = self.at - self.start == self._size
+        self._is_key |= is_first and KEY_BEGUN.match(text, self.at, start) is not None
+        self._is_key |= KEY_MATERIAL.search(text, self.at, start) is not None
+        self._size += start - self.at
+        self.at = end
+
+    def is_key(self, text: str, last: re.Match[str]) -> bool:
+        self.goes_on(text, *last.span())
+        return self._is_key and self._size + len(last[0]) <= LONGEST_KEY
+
+
 def _pem_blocks(text: str) -> Iterator[Span]:
-    """Whole blocks, and as much of a block cut off at either end as still looks like key material."""
+    """Whole blocks, and as much of a block cut off at either end as still looks like key material.
+
+    Blocks inside each other are found in one go: a search for each of them, once the next inner one is gone, would
+    take as many as there are.
+    """
     if "PRIVATE KEY" not in text:
         return
     marks = list(MARKER.finditer(text))
+    begun: list[_Begun] = []
     done = 0
     for i, mark in enumerate(marks):
-        if mark.start() < done:
-            continue
-        after = marks[i + 1] if i + 1 < len(marks) else None
-        if mark["what"] == "END":
-            yield from _cut_at_front(text, done, mark)
-        elif after and after["what"] == "END" and after.end() - mark.start() <= LONGEST_KEY:
-            between = text[mark.end() : after.start()]
-            # Code that names both markers is not a key: in a real one a line end or key material is between them.
-            if re.match(r"[ \t]*(?:\\+[nr]|[\r\n])", between) or re.search(r"[A-Za-z0-9+/=]{24,}", between):
-                yield mark.start(), after.end()
-            done = after.end()
-            continue
+        is_end, other = mark["what"] == "END", marks[i + 1] if i + 1 < len(marks) else None
+        span = None
+        if not is_end:
+            if not other or other["what"] != "END":
+                span = _cut_at_end(text, mark, other.start() if other else len(text))
+            if not span:
+                begun.append(_Begun(mark))
         else:
-            yield from _cut_at_end(text, mark, after.start() if after else len(text))
-        done = mark.end()
+            if i == 0 or marks[i - 1]["what"] == "END":
+                span = _cut_at_front(text, done, mark)
+            if not span and begun:
+                first = begun.pop()
+                if first.is_key(text, mark):
+                    span = first.start, mark.end()
+                else:
+                    begun.clear()  # both lines stay, and keep those around them apart
+            done = mark.end()
+        if span:
+            yield span
+            if begun:
+                begun[-1].goes_on(text, *span)
 
 
-def _cut_at_end(text: str, mark: re.Match[str], limit: int) -> Iterator[Span]:
+def _cut_at_end(text: str, mark: re.Match[str], limit: int) -> Span | None:
     end, at = mark.end(), mark.end()
     if inline := IN_ONE_LINE.match(text, at, limit):
         end = at = inline.end()
@@ -381,19 +414,17 @@ def _cut_at_end(text: str, mark: re.Match[str], limit: int) -> Iterator[Span]:
         elif not KEY_HEADER.fullmatch(line):
             break
         at = line_end + 1
-    if end > mark.end():
-        yield mark.start(), end
+    return (mark.start(), end) if end > mark.end() else None
 
 
-def _cut_at_front(text: str, floor: int, mark: re.Match[str]) -> Iterator[Span]:
+def _cut_at_front(text: str, floor: int, mark: re.Match[str]) -> Span | None:
     start, at = mark.start(), text.rfind("\n", floor, mark.start())
     while at > floor:
         line_start = text.rfind("\n", floor, at) + 1 or floor
         if not KEY_LINE.fullmatch(text, line_start, at):
             break
         start, at = line_start, line_start - 1
-    if start < mark.start():
-        yield start, mark.end()
+    return (start, mark.end()) if start < mark.start() else None
 
 
 def _pem_body(block: str) -> str:

@@ -234,3 +234,15 @@ def test_no_pattern_that_is_searched_everywhere_can_look_back_or_ahead_without_a
     for pattern in seen:
         for _, bound in repeats(parser.parse(pattern.pattern)):
             assert bound <= 512, f"{pattern.pattern}: a repetition without a bound makes hostile text take hours"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'token = "https://accounts.example.org/oauth2/authorize/callback/with/a/long/path?token={}"',
+        "token: https://accounts.example.org/oauth2/authorize/callback/with/a/long/path?access_token={}",
+        "token, value = \n//registry.example.org/of/packages/of/all/teams/:_authToken={}\n",
+    ],
+)
+def test_a_secret_inside_a_long_value_that_is_none_is_removed_as_in_a_short_one(text: str) -> None:  # C8
+    assert TOKEN not in redacted(text.format(TOKEN))

@@ -258,14 +258,16 @@ def _after_names(searched: SearchedText) -> Iterator[Span]:
             if value is None:
                 continue
             first, last = value.span(value.lastgroup or 0)
-            if last - after > FAR and text.find(" ", first, last) < 0:
-                # Names inside a long value would be followed by most of it again, each of them. In a sentence they
-                # are not: a value ends at the next space, and a quoted one at the next quotation mark.
-                done = value.end()
+            span = None
             if clear or _is_name(name, text, low, link):
                 crowds.charge(start, VALUE)
                 if span := _judged(text, low, link, value, how, typed):
                     yield span
+            if last - after > (FAR if span else ENOUGH) and text.find(" ", first, last) < 0:
+                # Names inside a long value would be followed by most of it again, each of them. In a sentence they
+                # are not: a value ends at the next space, and a quoted one at the next quotation mark. One that is no
+                # secret may have one inside, as the address in `token = "https://…?token=…"`.
+                done = value.end()
 
 
 def _is_name(name: str, text: str, low: str, link: re.Match[str]) -> bool:

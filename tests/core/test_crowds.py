@@ -269,3 +269,22 @@ def test_a_crowded_block_makes_no_line_of_its_own(end: str) -> None:  # C8, C11
         done = Redactor(KEY).redact(text)
         assert len(done) < len(text) * 2 and "x1y2z3" not in done
         assert len(done.splitlines()) == len(text.splitlines()) and done.count(end) == text.count(end)
+
+
+def test_a_row_of_which_each_secret_shows_the_next_takes_no_ordinary_lines_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # C8: after many searches hardly a place was left to a block, and each part that went showed the one beside it
+    passes = 0
+    spans = Redactor._spans
+
+    def counted(self: Redactor, *searched: Any) -> Any:
+        nonlocal passes
+        passes += 1
+        return spans(self, *searched)
+
+    monkeypatch.setattr(Redactor, "_spans", counted)
+    plain = "    password = ask_for_password(user)  # once\n" + "    an ordinary line of code or of words\n" * 6
+    crowd = "password='x1y2z3' " * 2_000  # uses up what is shared
+    done = Redactor(KEY).redact(f"{crowd}\n{plain * 40}{'PASSWORD=nonepassword: ' * 300}\n{plain * 40}")
+    assert done.count("an ordinary line") > 480 - 40 and passes < 20

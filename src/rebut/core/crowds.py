@@ -25,6 +25,10 @@ SPARE = 650
 """Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
 FREE = 4
 """Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
+LEAST = 100
+"""Points that a block keeps in any case: ordinary lines beside a crowd may speak of passwords, too."""
+GROWTH = 64
+"""Characters around each secret that go with it after many searches, twice as many with each further one."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
 REST = re.compile(r"[^\n]{0,512}+(?![^\n])(?:\n[ \t+-][^\n]{0,256}+(?![^\n])){0,2}+|[^\n]{0,160}+\S*+")
@@ -47,7 +51,13 @@ class Allowance:
         """After some searches the blocks get less each time: a text may show another secret whenever one is gone."""
         self._searches += 1
         if self._searches > FREE:
-            self.most //= 2
+            self.most = max(LEAST, self.most // 2)
+
+    @property
+    def growth(self) -> int:
+        """How much of what is around a secret goes with it, so that a row of which each shows the next has an end."""
+        many = self._searches - 2 * FREE
+        return GROWTH << many if self.counts and many > 0 else 0
 
 
 class Crowds:

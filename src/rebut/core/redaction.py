@@ -115,6 +115,8 @@ class Redactor:
             spans, again = self._spans(text, parts, allowance)
             if not (spans := _without(mask, text, spans)):
                 break
+            if growth := allowance.growth:
+                spans = _merged((max(0, start - growth), min(len(text), end + growth)) for start, end in spans)
             pieces: list[str] = []
             kept: list[str] = []
             changed: list[Span] = []
@@ -171,16 +173,7 @@ class Redactor:
                 inside.append(span)
             found += _in_whole(together, [*inside, *crowds.spans(joined)])
             again += _in_whole(together, list(crowds.passed_over()))
-        merged: list[Span] = []
-        last = 0
-        for start, end in sorted(found):
-            if start >= last:
-                merged.append((start, end))
-                last = end
-            elif end > last:
-                merged[-1] = (merged[-1][0], end)
-                last = end
-        return merged, again
+        return _merged(found), again
 
     def _known(self, text: str) -> Iterator[Span]:
         for value in self._spellings:
@@ -219,6 +212,20 @@ def _mask(text: str) -> str:
 def _without(mask: str, text: str, spans: list[Span]) -> list[Span]:
     """Without what consists of placeholders alone, which was removed before."""
     return [(a, b) for a, b in spans if text[a] != mask or text[a:b].strip(mask)] if mask in text else spans
+
+
+def _merged(found: Iterable[Span]) -> list[Span]:
+    """In order, with overlaps as one."""
+    merged: list[Span] = []
+    last = 0
+    for start, end in sorted(found):
+        if start >= last:
+            merged.append((start, end))
+            last = end
+        elif end > last:
+            merged[-1] = (merged[-1][0], end)
+            last = end
+    return merged
 
 
 def _around(text: str, changed: list[Span]) -> list[Span]:

@@ -238,6 +238,7 @@ def test_a_crowded_block_takes_the_next_words_of_a_long_line_with_it(tail: str) 
     [
         ("token: >\n", "  {}\n"),
         ("- name: DB_PASSWORD\n", "  value: {}\n"),
+        ("Private-Lines: 2\n", "Xk29dPq7LmT4vRk81WcYb56Hd\n{}\n# the end\n"),
         ("+token = (\n", '+    "{}"\n+)\n'),
         ('variable "db_password" {{\n', '  type = string\n  default = "{}"\n}}\n'),
     ],

@@ -31,10 +31,14 @@ GROWTH = 64
 """Characters around each secret that go with it after many searches, twice as many with each further one."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
-REST = re.compile(r"[^\n]{0,512}+(?![^\n])(?:\n[ \t+-][^\n]{0,256}+(?![^\n])){0,2}+|[^\n]{0,160}+\S*+")
+REST = re.compile(
+    r"[^\n]{0,512}+(?![^\n])(?:\n[ \t+-][^\n]{0,256}+(?![^\n])){0,2}+(?:\n[A-Za-z0-9+/=]{16,80}+(?![^\n])){0,99}+"
+    r"|[^\n]{0,160}+\S*+"
+)
 """What is removed behind a crowded block, since the name in it may be of a value behind it.
 
-That is the line on which it ends, with up to two lines below that are set in. Of a long line it is some words.
+That is the line on which it ends, with up to two lines below that are set in, and lines of a key. Of a long line it is
+some words.
 """
 
 

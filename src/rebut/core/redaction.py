@@ -4,7 +4,8 @@ A placeholder is `[secret:KIND:HMAC]`. Both parts depend on the secret alone, ne
 assignment, in a URL and bare in a log line is one and the same for the debaters, and a replay gives the same text.
 
 How it works: every rule points at spans of the text, overlapping spans grow together, and each is replaced in one go.
-That repeats until nothing is found, so redacting twice changes nothing. The inside of a placeholder is out of reach.
+That repeats until nothing is found, so redacting twice changes nothing, except that a second search may remove more
+of a hostile text of more than 4 kB. The inside of a placeholder is out of reach.
 
 What is removed: secrets of a known shape or beside the name of a service (`secret_patterns`, a data file), values that
 their surroundings give away (`secret_contexts`), private keys, and the exact values that the caller knows.

@@ -29,6 +29,8 @@ LEAST = 100
 """Points that a block keeps in any case: ordinary lines beside a crowd may speak of passwords, too."""
 GROWTH = 64
 """Characters around each secret that go with it after many searches, twice as many with each further one."""
+LONG = 2_048
+"""Characters of a crowded block that are searched with what is before it."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
 REST = re.compile(
@@ -88,22 +90,35 @@ class Crowds:
         if not self._left:
             yield from pattern.finditer(text, start, end)
             return
-        at, left = start, self._left
-        while at <= len(text):
-            for m in pattern.finditer(text, at, end):
-                block = m.start() // BLOCK
-                if left[block] > 0:
-                    left[block] -= 1
-                elif not self.admits(m.start()):
-                    at = (block + 1) * BLOCK
-                    if m.end() > at + BLOCK:
-                        # To look at a long match again from each block that it covers would take ever longer.
-                        self._passed_over.append((at, m.end()))
-                        at = m.end()
+        for first, last in self._not_full(start, min(end, len(text))):
+            at, left = first, self._left
+            while at <= last:
+                # The rest of what is cut there is removed with the block.
+                for m in pattern.finditer(text, at, min(end, last + LONG)):
+                    block = m.start() // BLOCK
+                    if m.start() > last:
+                        at = m.start()
+                        break
+                    if left[block] > 0:
+                        left[block] -= 1
+                    elif not self.admits(m.start()):
+                        at = (block + 1) * BLOCK
+                        if m.end() > at + BLOCK:
+                            # To look at a long match again from each block that it covers would take ever longer.
+                            self._passed_over.append((at, m.end()))
+                            at = m.end()
+                        break
+                    yield m
+                else:
                     break
-                yield m
-            else:
-                return
+
+    def _not_full(self, start: int, end: int) -> Iterator[Span]:
+        """The stretches between blocks that are known to be full, in which a pattern may be slow and find nothing."""
+        for number in sorted(self._full):
+            if start < (last := number * BLOCK):
+                yield start, min(last, end)
+            start = max(start, (number + 1) * BLOCK)
+        yield start, end
 
     def admits(self, at: int) -> bool:
         """Whether this place is still looked at, which counts."""

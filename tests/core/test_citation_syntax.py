@@ -141,6 +141,44 @@ def test_a_quote_is_taken_only_when_it_clearly_belongs_to_the_place(text: str, q
     assert find_citations(text)[0].citation.quote == quote
 
 
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ('`src/a.py:9` "return sum(i["cost"] for i in rows)".', 'return sum(i["cost"] for i in rows)'),
+        ('`src/a.py:9` “return sum(i["cost"] for i in rows)”.', 'return sum(i["cost"] for i in rows)'),
+        ("`src/a.py:9` “return sum(i[“cost”] for i in rows)”.", "return sum(i[“cost”] for i in rows)"),
+        ('`src/a.py:9 "rows["cost"]"`', 'rows["cost"]'),
+        ('"rows["cost"] + 1" in src/a.py:9', 'rows["cost"] + 1'),
+        ('src/a.py:9 "join(", ", rows)" is slow', 'join(", ", rows)'),
+        ('src/a.py:9 "row.split(" ")"', 'row.split(" ")'),
+        ('src/a.py:9 "P = r".*""', 'P = r".*"'),
+        ('src/a.py:9 "name = "" if x"', 'name = "" if x'),
+        ('src/a.py:9 ""x" in y"', '"x" in y'),
+        ('src/a.py:9 "<a href="x">go</a>"', '<a href="x">go</a>'),
+        ('src/a.py:9 "log(" rest of a string', "log("),
+        ('src/a.py:9 "return sum(i["cost"', 'return sum(i["cost'),
+        ('src/a.py:9 """Look it up."""', "Look it up."),
+        ('the 5" disk in src/a.py:9 "x = 1"', "x = 1"),
+        ("src/a.py:9 ``x = `a` + b``", "x = `a` + b"),
+        ("src/a.py:9 `x = `a` + b`", ""),
+        ('src/a.py:9 "x" and "y"', "x"),
+        ('src/a.py:9 "x =" and "y"', "x ="),
+        ('src/a.py:9: "one (1)", src/b.py:2: "(2) two".', "one (1)"),
+        ('src/a.py:9 "def get(" and src/b.py:2 "(key)"', "def get("),
+        ('src/a.py:9 "return x” and src/b.py:2 “y"', "return x"),
+    ],
+)
+def test_a_quote_with_quotation_marks_inside_is_read_to_its_real_end(text: str, quote: str) -> None:
+    # C11
+    assert find_citations(text)[0].citation.quote == quote
+
+
+def test_a_quote_with_two_possible_ends_is_read_to_the_later_one_and_the_other_is_kept() -> None:
+    # C11
+    found = [one.citation for one in find_citations('src/a.py:9 "join(" and "(x)".')]
+    assert [(one.quote, one.shorter) for one in found] == [('join(" and "(x)', "join(")]
+
+
 def test_each_place_carries_its_line_and_whether_it_is_yet_to_be_made() -> None:
     # C11
     text = (
@@ -282,6 +320,16 @@ LONG = [
     "::",
     "lines 1 of ",
     "*",
+    '" ',
+    '"(',
+    'x"',
+    '"x["',
+    '"""',
+    "“(",
+    "” ",
+    "“x”",
+    "``x",
+    "`(`x",
 ]
 
 

@@ -47,6 +47,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "src/cache.py").write_text(CACHE)
     (folder / "src/deep/util.py").write_text("x = 1\n")
     (folder / "src/util.py").write_text("y = 1\n")
+    (folder / "src/deep/say.py").write_text('say("hi")\n')
     (folder / "conf.py").write_text("password = 'hunter2'\nname = 'db'\n")
     (folder / "blob.bin").write_bytes(b"\0\1")
     (folder / ".env").write_text("KEY=1\n")
@@ -94,11 +95,49 @@ def mark(repo: Path, place: str, quote: str = "", artifact: str | None = None) -
         ("b/src/cache.py:6", "return redis.get(key)"),
         ("conf.py:1", "password = '[secret:x:00000000]'"),
         ("conf.py:2", "name = ‘db’"),
+        ("src/deep/say.py:1", r"say(\"hi\")"),
     ],
 )
 def test_a_quote_that_stands_at_the_place_is_found_white_space_aside(repo: Path, place: str, quote: str) -> None:
     # C11
     assert mark(repo, place, quote).mark == "found"
+
+
+@pytest.mark.parametrize("opening, closing", ['""', "“”"])
+def test_a_beginning_that_was_cut_in_the_middle_of_code_is_never_found(
+    tmp_path: Path, opening: str, closing: str
+) -> None:
+    # C11: each quote begins like the line of the file, up to its first inner quotation mark
+    code = ['return sum(i["price"] for i in items)', 'return row.split(", ")', 'name = ""', 'print("a (b)")']
+    (tmp_path / "a.py").write_text("\n".join(code) + "\n")
+    wrong = ['return sum(i["cost"] for i in rows)', 'return row.split(" ")', 'name = "x" + y', 'print(" c")']
+
+    async def said(quotes: list[str]) -> list[str]:
+        lines = [f"- `a.py:{n}` {opening}{quote}{closing}." for n, quote in enumerate(quotes, 1)]
+        view = LiveView(tmp_path, redact)
+        results = await check_text("\n".join(lines), view)
+        await view.close()
+        return [mark.mark for _, mark in results]
+
+    assert asyncio.run(said(code)) == ["found"] * 4
+    marks = asyncio.run(said(wrong))
+    assert marks[0] == marks[2] == "absent"
+    assert "found" not in marks and "located" not in marks
+
+
+def test_a_quote_whose_end_cannot_be_told_is_neither_found_nor_absent(tmp_path: Path) -> None:
+    # C11
+    (tmp_path / "a.py").write_text("join(x)\n")
+
+    async def run() -> list[Mark]:
+        view = LiveView(tmp_path, redact)
+        results = await check_text('a.py:1 "join(" and "(x)".\n\na.py:1 "joins(" and "(x)".', view)
+        await view.close()
+        return [mark for _, mark in results]
+
+    first, second = asyncio.run(run())
+    assert (first.mark, first.note) == ("uncheckable", "it is not clear where the quote ends")
+    assert second.mark == "absent"
 
 
 def test_the_same_line_twice_is_found_at_either_place(repo: Path) -> None:

@@ -92,6 +92,8 @@ class Citation:
     quote: str = ""
     known: Place | None = field(default=None, compare=False)
     """The place, if it is known without parsing the text."""
+    shorter: str = field(default="", compare=False)
+    """Where the quote may also have ended, if its text has quotation marks and does not tell."""
 
     @classmethod
     def of(cls, place: str, quote: str = "", paths: Iterable[str] = ()) -> Citation:
@@ -212,9 +214,10 @@ class FoundCitation:
 FENCE = re.compile(r" {0,12}(?:> ?)?(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 NO_QUOTE = _words_of("diff patch sh bash console shell shell-session suggestion mermaid")
 TOKEN = re.compile(
-    r"(?P<tick>`{1,2})(?P<code>[^`\n]{1,2000})(?P=tick)"
+    r"(?<!`)``(?P<twice>(?:[^`\n]|`(?!`)){1,2000})``(?!`)"
+    r"|`(?P<code>[^`\n]{1,2000})`"
     r"|\]\((?P<link>[^()\s]{1,400})\)"
-    r"|[\"“](?P<said>[^\"“”\n]{1,2000})[\"”]"
+    r"|(?P<said>[\"“])"
     r"|(?P<word>(?:(?!\]\()[^\s`\"“”|<>])+)"
 )
 AFTER = re.compile(
@@ -231,7 +234,22 @@ PLANS = re.compile(
 )
 SOME_SIGN = re.compile(r"[.:#]\w|/|`|\]\(")
 SOME_WORD = ("comm", "rev", "sha", "make", "docker")
-BOTH = re.compile(r"(?P<place>\S+)[ :]{1,3}[\"“'](?P<quote>[^\"“”]+)[\"”']")
+BOTH = re.compile(r"(?P<place>\S+)[ :]{1,3}(?:(?P<said>[\"“].+)|'(?P<quote>[^\"“”]+)')")
+
+LONGEST_SAID = 2_000
+MOST_INNER = 16
+"""Quotation marks inside one quote; with more of them it is not read."""
+SAME = {'"': re.compile(r'(?<!\\)"'), "“": re.compile("[“”]")}
+"""The mark that a quote begins with → the marks that it may end with, or contain."""
+STRAIGHT_TO_CURLY = re.compile(r"\"[^\"“”]{1,2000}(?=”)")
+CURLY_TO_STRAIGHT = re.compile(r"“[^\"“”]{1,2000}\"")
+COMPLETE = re.compile(r"[\w)\]}'\"’”`…%]")
+"""What stands before a mark that ends a quote; in code, no string begins directly after it."""
+PREFIX = re.compile(r"(?:^|\W)[fFrRbBuUL]{1,2}$")
+BESIDE = re.compile(r"$|[\s.,;:!?)\]}>|*_`'’”\"…—–/-]")
+CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–])")
+"""What stands after a mark that ends a quote, and seldom after one that begins a string in code."""
+CITED = re.compile(r"(?::L?|#L)\d+(?:[-–—:]L?\d+)?[`)\]*:,—–\s]*$")
 SENTENCE = re.compile(r"[.;!?]\s")
 
 
@@ -242,6 +260,7 @@ class _Piece:
     place: str = ""
     quote: str = ""
     kind: Literal["", "tick", "said", "link"] = ""
+    shorter: str = ""
 
 
 def find_citations(text: str) -> list[FoundCitation]:
@@ -295,26 +314,93 @@ def _closes(line: str, pieces: list[_Piece]) -> bool:
 
 
 def _pieces(line: str) -> Iterator[_Piece]:
-    for token in TOKEN.finditer(line):
-        start, end = token.span()
-        if token["code"] is not None:
-            code = token["code"].strip()
-            if is_place(code, True):
-                yield _Piece(start, end, code, "", "tick")
-            elif (both := BOTH.fullmatch(code)) and is_place(both["place"], True):
-                # `a.py:3 "x = 1"`: in one pair of backticks they belong together, whatever is around them
-                yield _Piece(start, end, both["place"], both["quote"], "tick")
-            else:
-                yield _Piece(start, end, "", code, "tick")
+    at = 0
+    while token := TOKEN.search(line, at):
+        start, at = token.span()
+        if (code := token["twice"] or token["code"]) is not None:
+            yield _in_ticks(code.strip(), line, start, at)
         elif token["link"] is not None:
             target = token["link"].removeprefix("file:")
             if URL.match(target) or is_place(target, True):
-                yield _Piece(start, end, target, "", "link")
+                yield _Piece(start, at, target, "", "link")
         elif token["said"] is not None:
-            said = token["said"].strip()
-            yield _Piece(start, end, said, "", "said") if is_place(said) else _Piece(start, end, "", said, "said")
+            if piece := _said(line, start):
+                yield piece
+                at = piece.end
         else:
             yield from _words(token["word"], start)
+
+
+def _in_ticks(code: str, line: str, start: int, end: int) -> _Piece:
+    if is_place(code, True):
+        return _Piece(start, end, code, "", "tick")
+    if (both := BOTH.fullmatch(code)) and is_place(both["place"], True):
+        # `a.py:3 "x = 1"`: in one pair of backticks they belong together, whatever is around them
+        if both["quote"]:
+            return _Piece(start, end, both["place"], both["quote"], "tick")
+        said = _said(both["said"], 0)
+        if said and said.end == len(both["said"]):
+            return _Piece(start, end, both["place"], said.quote or said.place, "tick", said.shorter)
+    if end < len(line) and line[end].isalnum() and not _complete(line, start, end - 1):
+        return _Piece(start, end)  # a string in backticks begins here: the rest of the code is unknown
+    return _Piece(start, end, "", code, "tick")
+
+
+def _said(line: str, start: int) -> _Piece | None:
+    """The quote that begins with this mark, read to its end."""
+    if line.startswith('"""', start):
+        ends = [line.find('"""', start + 3, start + LONGEST_SAID)]
+        first, after = start + 3, 3
+    else:
+        ends, first, after = _ends(line, start), start + 1, 1
+    if not ends or ends[-1] < 0:
+        return None
+    said, shorter = (line[first:end].strip() for end in (ends[-1], ends[0]))
+    end = ends[-1] + after
+    if is_place(said):
+        return _Piece(start, end, said, "", "said")
+    return _Piece(start, end, "", said, "said", shorter if len(ends) > 1 else "")
+
+
+def _ends(line: str, start: int) -> list[int]:
+    """Where the quote that begins here may end; the last of these is where it is read to.
+
+    Quoted code may have the same marks inside: `"i["cost"] + 1"`. They come in pairs, so that every second one is
+    either the end, or the beginning of a string. It is the end if no string can begin there, because of what is before
+    it. It is not the end if code follows. If both are possible, as in `"join(", ", rows)"`, the longer text counts.
+    """
+    if mixed := STRAIGHT_TO_CURLY.match(line, start):
+        return [mixed.end()]
+    ends: list[int] = []
+    inside, at = False, start
+    for seen, mark in enumerate(SAME[line[start]].finditer(line, start + 1, start + LONGEST_SAID)):
+        if seen == MOST_INNER:
+            return []
+        at = mark.start()
+        if inside:
+            inside = False
+            if ends and (line[at + 1 : at + 2].isalnum() or CITED.search(line, max(ends[-1] + 1, at - 60), at)):
+                return ends  # no string ends here: another quote begins
+            continue
+        closing = line[at] != "“"
+        if closing and _complete(line, start, at) and BESIDE.match(line, at + 1):
+            return [*ends, at]
+        if closing and CLOSES.match(line, at + 1):
+            ends.append(at)
+        if line[start + 1].isspace():
+            return ends  # a mark that stands alone
+        inside = True
+    if at > start and not inside and CLOSES.match(line, at + 1) and line[at] != "“":
+        return [*ends, at]  # the last string in the quoted code does not end
+    if not ends and (mixed := CURLY_TO_STRAIGHT.match(line, start)):
+        return [mixed.end() - 1]
+    return ends
+
+
+def _complete(line: str, start: int, at: int) -> bool:
+    """Whether the mark here cannot be the beginning of a string in code, because of what is before it."""
+    before = line[max(start + 1, at - 3) : at]
+    return bool(before) and COMPLETE.match(before[-1]) is not None and not PREFIX.search(before)
 
 
 def _words(word: str, at: int) -> Iterator[_Piece]:
@@ -346,9 +432,10 @@ def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[FoundCita
         place = piece.place if URL.match(piece.place) else _with_lines(line, piece)
         head = SENTENCE.split(line[max(0, piece.start - 120) : piece.start])[-1]
         plans = PLANS.search(head)
-        quote = "" if plans or URL.match(place) else piece.quote or _quote(line, pieces, index, used)
+        beside = None if plans or URL.match(place) else piece if piece.quote else _quote(line, pieces, index, used)
+        cited = Citation(place, beside.quote, shorter=beside.shorter) if beside else Citation(place)
         planned = bool(plans and MAKES.search(head)) and not _split(place)[1].start
-        out.append((piece.start, FoundCitation(number, Citation(place, quote), planned)))
+        out.append((piece.start, FoundCitation(number, cited, planned)))
     yield from (found for _, found in sorted(out, key=lambda item: item[0]))
 
 
@@ -362,7 +449,7 @@ def _with_lines(line: str, piece: _Piece) -> str:
     return f"{piece.place}:{spoken['a']}" + (f"-{spoken['b']}" if spoken["b"] else "")
 
 
-def _quote(line: str, pieces: list[_Piece], index: int, used: set[int]) -> str:
+def _quote(line: str, pieces: list[_Piece], index: int, used: set[int]) -> _Piece | None:
     """The snippet that belongs to a place: directly after it, or directly before it."""
     piece = pieces[index]
     spoken = SPOKEN.match(line, piece.end)
@@ -376,11 +463,11 @@ def _quote(line: str, pieces: list[_Piece], index: int, used: set[int]) -> str:
         loose = after.quote and not after.place and after.start >= end
         if loose and len(between) <= 60 and beside and AFTER.fullmatch(between):
             used.add(index + 1)
-            return after.quote
+            return after
     if index and (before := pieces[index - 1]).quote and not before.place and index - 1 not in used:
         link = AHEAD_SAID if before.kind == "said" else AHEAD
         between, head = line[before.end : piece.start], line[max(0, before.start - 120) : before.start]
         if len(between) <= 60 and between.strip(" ,") and link.fullmatch(between) and not PLANS.search(head):
             used.add(index - 1)
-            return before.quote
-    return ""
+            return before
+    return None

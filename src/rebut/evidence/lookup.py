@@ -28,6 +28,7 @@ Verdict = Literal["found", "moved", "located", "absent", "uncheckable"]
 PLANNED = "described as planned, not yet existing"
 NOT_A_PLACE = "not a place that can be looked up"
 NO_TEXT = "there is no text under discussion to look it up in"
+UNCLEAR = "it is not clear where the quote ends"
 SHORTEST = 3
 TELLING = 10
 """Characters, white space aside, from which on a quote can be looked for in files that were not named."""
@@ -74,6 +75,10 @@ async def look_up_citation(
         if there.mark in ("found", "moved", "located"):
             note = "on the old side of the diff" + (f"; {there.note}" if there.note else "")
             return Mark(there.mark, there.place, note, there.moved_to)
+    if mark.mark == "absent" and citation.shorter:
+        shorter = replace(citation, quote=citation.shorter, shorter="")
+        if (await look_up_citation(shorter, view, artifact=artifact, other=other, base=base)).mark != "absent":
+            return Mark("uncheckable", mark.place, UNCLEAR)
     return Mark("uncheckable", mark.place, PLANNED) if mark.mark == "absent" and planned else mark
 
 
@@ -360,6 +365,8 @@ def _forms(quote: str) -> Iterator[list[str]]:
         yield ["\n".join(re.sub(r"^\s*\d+\|", "", line) for line in lines)]
     if any(line[0] in "+-" for line in full) and all(line[0] in "+- " for line in full):  # copied from a diff
         yield ["\n".join(line[1:] for line in lines)]
+    if '\\"' in quote:  # copied from a text in quotation marks
+        yield [quote.replace('\\"', '"')]
     bare = quote.strip()
     if len(bare) > 2 and bare[0] == bare[-1] and bare[0] in "`\"'":
         yield [bare.strip(bare[0])]

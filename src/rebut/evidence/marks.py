@@ -24,15 +24,16 @@ async def marked(evidence: Sequence[Evidence], prose: str, sides: DebatedVersion
         if found.citation.place in places:
             continue
         places.add(found.citation.place)
-        marks.append(await _mark(Evidence(found.citation.place, found.citation.quote), sides, found.planned))
+        entry = Evidence(found.citation.place, found.citation.quote)
+        marks.append(await _mark(entry, sides, found.planned, found.citation.shorter))
     return tuple(marks)
 
 
-async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = False) -> Evidence:
+async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = False, shorter: str = "") -> Evidence:
     nowhere = Evidence(evidence.place, evidence.quote, "uncheckable", NOTHING_KEPT)
     if sides.new is None and sides.artifact is None:
         return nowhere
-    cited = Citation.of(evidence.place, evidence.quote, sides.changed)
+    cited = replace(Citation.of(evidence.place, evidence.quote, sides.changed), shorter=shorter)
     # The text under discussion can be cited even if no workspace was kept.
     view = sides.new or Overlay(None, {}, str)
     mark = await look_up_citation(cited, view, artifact=sides.artifact, other=sides.old, planned=planned)

@@ -179,6 +179,33 @@ def test_a_quote_with_two_possible_ends_is_read_to_the_later_one_and_the_other_i
     assert [(one.quote, one.shorter) for one in found] == [('join(" and "(x)', "join(")]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> As in `src/a.py:3`:\n> ```python\n> if x > y:\n>     return x\n> ```",
+        "> As in `src/a.py:3`:\n>\n> ~~~\n> if x > y:\n>     return x\n> ~~~\n\nThat is all.",
+        "> > As in `src/a.py:3`:\n> > ```\n> > if x > y:\n> >     return x\n> > ```",
+        ">> As in `src/a.py:3`:\n>> ```\n>> if x > y:\n>>     return x\n>> ```",
+        "- > As in `src/a.py:3`:\n  > ```\n  > if x > y:\n  >     return x\n  > ```",
+        "> 1. As in `src/a.py:3`:\n>    ```\n>    if x > y:\n>        return x\n>    ```",
+        "\t> As in `src/a.py:3`:\n\t> ```\n\t> if x > y:\n\t>     return x\n\t> ```",
+        "> As in `src/a.py:3`:\n> ```\n> if x > y:\n>     return x\n\nThe block quote has ended.",
+        "> As in `src/a.py:3`:\n> ```\nif x > y:\n    return x\n> ```",
+    ],
+)
+def test_a_fenced_block_in_a_block_quote_is_read_without_the_markers(text: str) -> None:
+    # C11
+    found = find_citations(text + "\n\nsrc/b.py:4")
+    assert [one.citation.place for one in found] == ["src/a.py:3", "src/b.py:4"]
+    assert [line.strip() for line in found[0].citation.quote.split("\n") if line] == ["if x > y:", "return x"]
+
+
+def test_a_fenced_block_keeps_what_only_looks_like_a_marker() -> None:
+    # C11
+    assert find_citations("src/a.py:3:\n```\n> x\n```")[0].citation.quote == "> x"
+    assert find_citations("> src/a.py:3:\n> ```\n> > x\n> ```")[0].citation.quote == "> x"
+
+
 def test_each_place_carries_its_line_and_whether_it_is_yet_to_be_made() -> None:
     # C11
     text = (
@@ -330,6 +357,7 @@ LONG = [
     "“x”",
     "``x",
     "`(`x",
+    "> ",
 ]
 
 

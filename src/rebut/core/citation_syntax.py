@@ -211,7 +211,10 @@ class FoundCitation:
     """The text describes it as planned, so that it need not exist yet."""
 
 
-FENCE = re.compile(r" {0,12}(?:> ?)?(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+QUOTED = r"(?:[ \t]{0,12}>)*"
+"""The markers of a block quote, which may be inside another one or inside a list."""
+FENCE = re.compile(rf"(?P<in>{QUOTED})[ \t]{{0,12}}(?P<mark>`{{3,}}|~{{3,}})[ \t]*(?P<language>[^`\n]*)$")
+MARKER = re.compile(r"[ \t]{0,12}> ?")
 NO_QUOTE = _words_of("diff patch sh bash console shell shell-session suggestion mermaid")
 TOKEN = re.compile(
     r"(?<!`)``(?P<twice>(?:[^`\n]|`(?!`)){1,2000})``(?!`)"
@@ -266,29 +269,47 @@ class _Piece:
 def find_citations(text: str) -> list[FoundCitation]:
     """Every citation in prose or Markdown, in order. Fenced code is not searched; the line above may quote it."""
     found: list[FoundCitation] = []
-    fence, waiting = "", -1
+    fence, depth, waiting = "", 0, -1
     body: list[str] = []
+    marked = False
     for number, line in enumerate(text.split("\n"), 1):
         line = line.rstrip("\r")
-        mark = FENCE.match(line)
-        if fence:
-            if mark and mark[1].startswith(fence) and not mark[2].strip():
+        if marked and not MARKER.match(line):
+            # a block quote ends, and with it the code in it; unless only the fence has a marker, which is a mistake
+            if body:
                 _lend(found, waiting, body)
                 fence, waiting, body = "", -1, []
-            elif waiting >= 0:
-                body.append(line)
+            marked = False
+        mark = FENCE.match(line)
+        if fence:
+            if mark and mark["mark"].startswith(fence) and not mark["language"].strip():
+                _lend(found, waiting, body)
+                fence, waiting, body, marked = "", -1, [], False
+            else:
+                body.append(_unmarked(line, depth))
         elif mark:
-            fence = mark[1]
-            if mark[2].strip().lower().partition(" ")[0] in NO_QUOTE:
+            fence, depth = mark["mark"], mark["in"].count(">")
+            marked = depth > 0
+            if mark["language"].strip().lower().partition(" ")[0] in NO_QUOTE:
                 waiting = -1
         elif _may_cite(line):
             pieces = list(_pieces(line))
             before = len(found)
             found += _on_line(line, number, pieces)
             waiting = len(found) - 1 if len(found) > before and _closes(line, pieces) else -1
-        elif line.strip():
+        elif line.strip(" \t>"):
             waiting = -1  # a heading or a sentence is between them: the block belongs to that
     return found
+
+
+def _unmarked(line: str, depth: int) -> str:
+    """A line without the markers of the block quotes that it is in."""
+    at = 0
+    for _ in range(depth):
+        if not (marker := MARKER.match(line, at)):
+            break
+        at = marker.end()
+    return line[at:]
 
 
 def _may_cite(line: str) -> bool:

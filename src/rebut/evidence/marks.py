@@ -47,7 +47,7 @@ async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = Fals
 
 # Statements: the paragraphs, list items and table rows of a document that cite something.
 
-FENCE = re.compile(r" {0,12}(?:> ?)?(`{3,}|~{3,})")
+FENCE = re.compile(r"(?:[ \t]{0,12}>)*[ \t]{0,12}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 ALONE = re.compile(r"\s*(?:#{1,6}\s|\|)")
 """A heading or a row of a table: a line of its own."""

@@ -42,6 +42,16 @@ def places(text: str) -> list[str]:
         ("| src/a.py:3 | x |", ["src/a.py:3"]),
         ("docs/überblick.md:2", ["docs/überblick.md:2"]),
         ("read https://x.org/a.py:12 now", ["https://x.org/a.py:12"]),
+        (
+            "src/a.py:99999999999999999 and `src/a.py#L" + "9" * 99 + "`",
+            ["src/a.py:" + "9" * 17, "src/a.py#L" + "9" * 99],
+        ),
+        ("src/a.py, line 99999999999999999", ["src/a.py:99999999999999999"]),
+        ("\ufeffsrc/a.py:99 is first", ["src/a.py:99"]),
+        ("\u200bsrc/a.py:9\u2060, （src/b.py:3）", ["src/a.py:9", "src/b.py:3"]),
+        (r"src\a.py:9, .\src\b.py:3 and `lib\deep\c.py`", [r"src\a.py:9", r".\src\b.py:3", r"lib\deep\c.py"]),
+        (r"tests\test_a.py::test_b", [r"tests\test_a.py::test_b"]),
+        (r"src/my\_file.py:9", [r"src/my\_file.py:9"]),
     ],
 )
 def test_a_place_in_prose_is_found(text: str, expected: list[str]) -> None:
@@ -70,6 +80,11 @@ def test_a_place_in_prose_is_found(text: str, expected: list[str]) -> None:
         "example.com/a.py",
         "C:\\x\\y.py:3",
         "C:/x/y.py:3",
+        "\\\\server\\share\\y.py:3",
+        "either\\or",
+        r"`\d+\.py`",
+        r"`\w+/\w+.py`",
+        r"`say\n`",
         "key:value",
         "`key:value`",
         '`{"a": 1}`',
@@ -221,6 +236,11 @@ def test_each_place_carries_its_line_and_whether_it_is_yet_to_be_made() -> None:
     assert [f.planned for f in found] == [False, False, True, False]
 
 
+def test_a_fenced_block_after_a_byte_order_mark_is_not_searched() -> None:
+    # C11
+    assert places("\ufeff```\nsrc/a.py:3\n```\nsrc/b.py:4") == ["src/b.py:4"]
+
+
 @pytest.mark.parametrize(
     ("place", "expected"),
     [
@@ -236,6 +256,10 @@ def test_each_place_carries_its_line_and_whether_it_is_yet_to_be_made() -> None:
         ("tests/a.py::test_b", Place("file", "tests/a.py")),
         ("Makefile", Place("file", "Makefile")),
         ("src/a.py:3:14", Place("file", "src/a.py", 3, 3)),
+        (r"src\deep\a.py:3", Place("file", "src/deep/a.py", 3, 3)),
+        (r"src/my\_file.py", Place("file", "src/my_file.py")),
+        ("src/a.py:3-" + "9" * 99, Place("file", "src/a.py", 3, 999_999_999)),
+        (r"C:\src\a.py:3", Place("other")),
         ("commit abc1234", Place("commit", name="abc1234")),
         ("abc1234", Place("commit", name="abc1234")),
         ("HEAD~2", Place("commit", name="HEAD~2")),
@@ -310,7 +334,7 @@ def test_no_text_makes_the_finder_fail_and_what_it_finds_stands_there(text: str)
         assert 1 <= found.line <= total
         assert found.citation.parsed.kind in ("file", "commit", "url", "other")
         path = found.citation.parsed.path
-        assert re.sub(r"\s", "", path) in re.sub(r"\s", "", text)
+        assert re.sub(r"\s", "", path) in re.sub(r"\s", "", text) or "\\" in found.citation.place
 
 
 @settings(max_examples=300, deadline=None)

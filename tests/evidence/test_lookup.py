@@ -92,6 +92,7 @@ def mark(repo: Path, place: str, quote: str = "", artifact: str | None = None) -
         ("src/cache.py:4-6", "   4| def get(key):\n   5|     # look it up"),
         ("src/cache.py:5", "+    # look it up\n+    return redis.get(key)"),
         ("cache.py:6", "return redis.get(key)"),
+        (r"src\cache.py:6", "return redis.get(key)"),
         ("b/src/cache.py:6", "return redis.get(key)"),
         ("conf.py:1", "password = '[secret:x:00000000]'"),
         ("conf.py:2", "name = ‘db’"),
@@ -101,6 +102,23 @@ def mark(repo: Path, place: str, quote: str = "", artifact: str | None = None) -
 def test_a_quote_that_stands_at_the_place_is_found_white_space_aside(repo: Path, place: str, quote: str) -> None:
     # C11
     assert mark(repo, place, quote).mark == "found"
+
+
+@pytest.mark.parametrize(
+    ("place", "quote", "expected", "note"),
+    [
+        ("src/cache.py:9-4", "", "located", "the range is reversed: read as lines 4-9"),
+        ("src/cache.py#L9-L4", "return redis.get(key)", "found", "the range is reversed: read as lines 4-9"),
+        ("src/cache.py:9-8", "import redis", "moved", "is at line 1; the range is reversed: read as lines 8-9"),
+        ("src/cache.py lines 40 to 30", "", "absent", "the file ends at line 18"),
+    ],
+)
+def test_a_range_that_is_reversed_is_read_the_other_way_round_and_the_note_says_so(
+    repo: Path, place: str, quote: str, expected: str, note: str
+) -> None:
+    # C11
+    result = mark(repo, place, quote)
+    assert (result.mark, result.place, result.note) == (expected, place, note)
 
 
 @pytest.mark.parametrize("opening, closing", ['""', "“”"])
@@ -173,6 +191,7 @@ def test_a_quote_that_stands_elsewhere_in_the_file_is_moved(repo: Path, place: s
         ("src/cache.py", "return memcache.get(key)", "the quoted text is nowhere in src/cache.py"),
         ("src/cache.py:6", "redis.get(key) ... import redis", "line 6 is: return redis.get(key)"),
         ("src/cache.py:19", "", "the file ends at line 18"),
+        ("src/cache.py:99999999999999999", "", "the file ends at line 18"),
         ("src/cache.py:19", "not there", "the file ends at line 18"),
         ("src/cash.py:3", "", "src/cash.py: no such file"),
         ("../outside.py:3", "", "../outside.py: not a path inside the workspace"),

@@ -16,6 +16,8 @@ LONGEST = 400
 """Longer than any place that a person or a model writes; also what keeps every pattern here linear."""
 LONGEST_URL = 2_000
 LONGEST_QUOTE = 20_000
+LAST_LINE = 999_999_999
+"""A higher line is read as this one: no file has either."""
 
 
 def _words_of(text: str) -> frozenset[str]:
@@ -56,18 +58,18 @@ URL = re.compile(r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.|mailto:)\S*", re.I)
 ENDINGS = "com|org|net|io|dev|ai|co|edu|gov|app|sh|rs|me"
 DOMAIN = re.compile(rf"(?:[\w-]+\.)+(?:{ENDINGS})/|(?:[\w-]+\.){{2,}}(?:{ENDINGS})$", re.I)
 TAIL = re.compile(
-    r"(?::L?(?P<a>\d{1,9})(?:\s?[-–—]\s?L?(?P<b>\d{1,9})|:\d{1,9})?"
-    r"|#L(?P<c>\d{1,9})(?:C\d{1,9})?(?:-L?(?P<d>\d{1,9})(?:C\d{1,9})?)?)$"
+    r"(?::L?(?P<a>\d{1,400})(?:\s?[-–—]\s?L?(?P<b>\d{1,400})|:\d{1,400})?"
+    r"|#L(?P<c>\d{1,400})(?:C\d{1,400})?(?:-L?(?P<d>\d{1,400})(?:C\d{1,400})?)?)$"
 )
 SPOKEN = re.compile(
-    r"[\s,;)\]`'\"(]{0,4}(?:at |on |around )?(?:lines?|ll?\.|L)\s?(?P<a>\d{1,9})"
-    r"(?:\s?(?:-|–|—|to)\s?L?(?P<b>\d{1,9}))?",
+    r"[\s,;)\]`'\"(]{0,4}(?:at |on |around )?(?:lines?|ll?\.|L)\s?(?P<a>\d{1,99})"
+    r"(?:\s?(?:-|–|—|to)\s?L?(?P<b>\d{1,99}))?",
     re.I,
 )
-BEFORE = re.compile(r"\blines?\s(?P<a>\d{1,9})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,9}))?\s(?:of|in)\s[`\"'*(]{0,2}$", re.I)
+BEFORE = re.compile(r"\blines?\s(?P<a>\d{1,99})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,99}))?\s(?:of|in)\s[`\"'*(]{0,2}$", re.I)
 COMMIT = re.compile(r"(?:commit|revision|rev|sha)s?[ :]{1,2}`?(?P<id>[0-9a-f]{7,64})\b", re.I)
 SECTION = re.compile(r"(?:§+\s*|#{1,6}\s+|(?:the\s+)?section\s+|heading\s+)(?P<name>.+)", re.I | re.S)
-LINES = re.compile(r"lines?\s(?P<a>\d{1,9})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,9}))?", re.I)
+LINES = re.compile(r"lines?\s(?P<a>\d{1,99})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,99}))?", re.I)
 PATH = re.compile(r"[\w.@+%/\-\[\]()$, #&!]+")
 CALL = re.compile(r"\w\(.*\)$")
 
@@ -82,6 +84,8 @@ class Place:
     end: int = 0
     name: str = ""
     """The id of a commit or the heading of a section."""
+    reversed: bool = field(default=False, compare=False)
+    """The last line is written before the first: `9-4`."""
 
 
 @frozen(slots=False)
@@ -110,12 +114,11 @@ def exact_place(text: str, paths: Iterable[str]) -> Place | None:
     """A place that is one of these paths, letter by letter, with or without lines; the longest path counts."""
     for path in sorted((one for one in paths if text.startswith(one)), key=len, reverse=True):
         if found := EXACT_LINES.fullmatch(text, len(path)):
-            ends = sorted((int(found[1] or 0), int(found[2] or found[1] or 0)))
-            return Place("file", path, ends[0], ends[1])
+            return _ranged(Place("file", path), found[1] or "0", found[2])
     return None
 
 
-EXACT_LINES = re.compile(r"(?::(\d{1,9})(?:-(\d{1,9}))?)?")
+EXACT_LINES = re.compile(r"(?::(\d{1,400})(?:-(\d{1,400}))?)?")
 
 
 def understand(place: str) -> Place:
@@ -139,26 +142,31 @@ def understand(place: str) -> Place:
         path, line = text[: found.start()], _ranged(Place("file"), found["a"], found["b"])
     if " (" in path and not line.start:
         path, line = _split(path.partition(" (")[0])
-    path = path.partition("::")[0].strip("` ,")
+    path = _with_slashes(path.partition("::")[0].strip("` ,"))
     if not path or "\n" in path or ":" in path or DOMAIN.match(path):
         return Place("other")
     last = path.rstrip("/").rpartition("/")[2]
     plain = line.start or path.endswith("/") or _extension(last) in EXTENSIONS or last in BARE_NAMES or path[:2] == "./"
     sure = plain and (" " not in path or bool(_extension(last)))
     # What may or may not be a path (`TCP/IP`, `src/thing`) is looked up; if it is absent, that counts against no case.
-    return Place("file" if sure else "other", path, line.start, line.end)
+    return Place("file" if sure else "other", path, line.start, line.end, reversed=line.reversed)
 
 
 def _split(text: str) -> tuple[str, Place]:
-    found = TAIL.search(text, max(0, len(text) - 60))
+    found = TAIL.search(text, max(0, len(text) - LONGEST))
     if not found or not found.start():
         return text, Place("file")
     return text[: found.start()], _ranged(Place("file"), found["a"] or found["c"], found["b"] or found["d"])
 
 
 def _ranged(place: Place, first: str, last: str | None) -> Place:
-    ends = sorted((int(first), int(last or first)))
-    return Place(place.kind, place.path, ends[0], ends[1], place.name)
+    a, b = (min(int(line), LAST_LINE) for line in (first, last or first))
+    return Place(place.kind, place.path, min(a, b), max(a, b), place.name, a > b)
+
+
+def _with_slashes(path: str) -> str:
+    """A path as it is written on Windows, or with `\\_` for an underscore in Markdown, as it is in the workspace."""
+    return path.replace("\\_", "_") if "/" in path else path.replace("\\", "/")
 
 
 def _extension(name: str) -> str:
@@ -168,10 +176,15 @@ def _extension(name: str) -> str:
 
 def is_place(text: str, ticked: bool = False) -> bool:
     """Whether a word of prose, or a text in backticks, is a place in a file. When in doubt it is not."""
-    if not 3 <= len(text) <= LONGEST or "::/" in text or "\\" in text:
+    if not 3 <= len(text) <= LONGEST or "::/" in text:
         return False
     path, line = _split(text)
     path = path.partition("::")[0]
+    if "\\" in path:
+        if "\\" in (path := _with_slashes(path)) or path.startswith("/") or _extension(path) not in EXTENSIONS:
+            return False  # `\d+` and other code
+        if not (ticked or line.start or path.partition("/")[0] in FOLDERS):
+            return False
     if not PATH.fullmatch(path) or CALL.search(path) or path[0] in "~$#-(," or "//" in path:
         return False
     if ".." in path and any(".." in part and part != ".." for part in path.split("/")):
@@ -254,6 +267,10 @@ CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–])")
 """What stands after a mark that ends a quote, and seldom after one that begins a string in code."""
 CITED = re.compile(r"(?::L?|#L)\d+(?:[-–—:]L?\d+)?[`)\]*:,—–\s]*$")
 SENTENCE = re.compile(r"[.;!?]\s")
+UNSEEN = "\ufeff\u200b\u200e\u200f\u2060"
+"""A byte order mark and other characters without a width."""
+OPENING = "([{*_'‘,;~" + "«„‚（【「『《" + UNSEEN
+CLOSING = ")]}*_'’,;.!?:" + "»）】」』》。，、；：！？" + UNSEEN
 
 
 @frozen
@@ -272,7 +289,7 @@ def find_citations(text: str) -> list[FoundCitation]:
     fence, depth, waiting = "", 0, -1
     body: list[str] = []
     marked = False
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         line = line.rstrip("\r")
         if marked and not MARKER.match(line):
             # a block quote ends, and with it the code in it; unless only the fence has a marker, which is a mistake
@@ -426,8 +443,8 @@ def _complete(line: str, start: int, at: int) -> bool:
 
 def _words(word: str, at: int) -> Iterator[_Piece]:
     """A run without white space: `(src/a.py:3),` or `a.py,b.py` or `see:src/a.py`."""
-    opening = len(word) - len(word.lstrip("([{*_'‘,;~"))
-    core = word[opening:].rstrip(")]}*_'’,;.!?:")
+    opening = len(word) - len(word.lstrip(OPENING))
+    core = word[opening:].rstrip(CLOSING)
     if "." not in core and "/" not in core and ":" not in core and "#" not in core:
         return  # nearly every word: addresses and places all have one of these
     if url := URL.search(core):

@@ -152,6 +152,14 @@ async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
 
 
 def _in_lines(citation: Citation, place: Place, text: Text, body: _Body) -> Mark:
+    mark = _in_range(citation, place, text, body)
+    if not place.reversed or mark.mark == "absent":
+        return mark
+    note = f"the range is reversed: read as lines {place.start}-{place.end}"
+    return replace(mark, note="; ".join(filter(None, (mark.note, note))))
+
+
+def _in_range(citation: Citation, place: Place, text: Text, body: _Body) -> Mark:
     count, start, end = len(text.lines), place.start, place.end
     beyond = "" if start <= count else f"the file ends at line {count}"
     if re.search(r":0+(?:-|$)", citation.place.strip()):

@@ -188,6 +188,50 @@ def test_a_quote_with_quotation_marks_inside_is_read_to_its_real_end(text: str, 
     assert find_citations(text)[0].citation.quote == quote
 
 
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("In src/a.py line 9, `return mul(`", "return mul("),
+        ("But at line 9 of `src/a.py`, “return mul(x)” is wrong.", "return mul(x)"),
+        ("In src/a.py:9, `mul` is called", ""),
+        ("In src/a.py:9, `mul(x, 1)` is called", ""),
+        ("At src/a.py:9, `make test LIMIT=1` fails", ""),
+        ("In src/a.py:9, `x = 2` should be there", ""),
+        ("It reads src/a.py:9, `x = 2`", ""),
+        ("| src/a.py:9 | `return mul(x)` |", "return mul(x)"),
+        ('| **`src/a.py:9`** | "return mul(x)" | bad |', "return mul(x)"),
+        ("| src/a.py:9 | `mul` |", ""),
+        ("| see src/a.py:9 | `return mul(x)` |", ""),
+        ("| src/a.py:9 | call `return mul(x)` |", ""),
+        ("| src/a.py:9 | `return mul(x)` twice |", ""),
+        ("| Place | Quote |\n|---|---|\n| src/a.py:9 | `mul` |", "mul"),
+        ("> | Place | Code |\n> |---|---|\n> | src/a.py:9 | `a \\| b` |", "a | b"),
+        ("| Place | Fix |\n|---|---|\n| src/a.py:9 | `return add(x)` |", ""),
+        ("| Place | New code |\n|---|---|\n| src/a.py:9 | `return add(x)` |", ""),
+        ("| Place | Quote |\n|---|---|\n\n| src/a.py:9 | `mul` |", ""),
+        ('"return mul(x)" is at src/a.py:9', "return mul(x)"),
+        ("`return mul(x)` is still in `src/a.py:9`", "return mul(x)"),
+        ('"return mul(x)" can be found at line 9 of src/a.py', "return mul(x)"),
+        ("`Cache` is at src/a.py:9", ""),
+        ('"The loop" is in src/a.py:9', ""),
+        ('"return mul(x)" is not at src/a.py:9', ""),
+        ("src/a.py:9 'sum(x)'", "sum(x)"),
+        ("src/a.py, line 9: 'rows['cost'] + 1'.", "rows['cost'] + 1"),
+        ("src/a.py:9 ‘don’t(x)’", "don’t(x)"),
+        ("src/a.py:9 isn't the users' f(x)", ""),
+        ("src/a.py:9 'tis the season (of a_b)", ""),
+        ("src/a.py:9 'the season' is", ""),
+        ("src/a.py 'sum(x)'", ""),
+        ("'src/a.py:9' and 'f(x)'", ""),
+        ("src/a.py:9 'see src/b.py:3'", ""),
+    ],
+)
+def test_other_ways_to_quote_are_read_only_if_the_words_are_clearly_said_to_be_there(text: str, quote: str) -> None:
+    # C11
+    assert find_citations(text)[0].citation.quote == quote
+    assert ("src/b.py:3" in text) == ("src/b.py:3" in places(text))
+
+
 def test_a_quote_with_two_possible_ends_is_read_to_the_later_one_and_the_other_is_kept() -> None:
     # C11
     found = [one.citation for one in find_citations('src/a.py:9 "join(" and "(x)".')]
@@ -381,6 +425,12 @@ LONG = [
     "“x”",
     "``x",
     "`(`x",
+    "'x",
+    " 'a(",
+    "| `x y` ",
+    "a.py:3 '(",
+    "|a.py:3|`x = 1`",
+    ", `x = 1`",
     "> ",
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -229,12 +229,14 @@ QUOTED = r"(?:[ \t]{0,12}>)*"
 FENCE = re.compile(rf"(?P<in>{QUOTED})[ \t]{{0,12}}(?P<mark>`{{3,}}|~{{3,}})[ \t]*(?P<language>[^`\n]*)$")
 MARKER = re.compile(r"[ \t]{0,12}> ?")
 NO_QUOTE = _words_of("diff patch sh bash console shell shell-session suggestion mermaid")
+WORD = re.compile(r"(?:(?!\]\()[^\s`\"“”|<>])+")
 TOKEN = re.compile(
     r"(?<!`)``(?P<twice>(?:[^`\n]|`(?!`)){1,2000})``(?!`)"
     r"|`(?P<code>[^`\n]{1,2000})`"
     r"|\]\((?P<link>[^()\s]{1,400})\)"
     r"|(?P<said>[\"“])"
-    r"|(?P<word>(?:(?!\]\()[^\s`\"“”|<>])+)"
+    r"|(?P<single>(?<![^\s(])['‘](?=[^\s'‘’]))"
+    rf"|(?P<word>{WORD.pattern})"
 )
 AFTER = re.compile(
     r"[\s)\]*,]{0,4}(?:[:—–=-]|->|→|says|said|reads|has|had|contains|shows|states|defines|is|was|holds|where|which|it"
@@ -243,6 +245,28 @@ AFTER = re.compile(
 )
 AHEAD = re.compile(r"[\s,]*(?:\(|\[|—|–|from|per|see|cf\.?|\s)*[\s(\[]*", re.I)
 AHEAD_SAID = re.compile(r"[\s,]*(?:\(|\[|—|–|from|per|see|cf\.?|in|at|on|line|\s)*[\s(\[]*", re.I)
+STANDS = re.compile(
+    r"\s(?:is|are|stands?|appears?|occurs?|(?:is|are|can be) found) (?:(?:also|only|still|now) )?(?P<how>at|on|in) "
+    r"(?:the file )?(?:lines? \d{1,9}(?:[-–—]\d{1,9})? (?:of|in) )?[\[(]?"
+)
+"""Between a quote and its place: `"x = 1" is at a.py:3`."""
+IN_FRONT = re.compile(
+    r"\W{0,9}(?:(?:and|also|but|so|then|now)\s)?(?:in|at|on)\s(?:the file\s)?(?:lines?\s[\d–—-]+\s(?:of|in)\s)?[`*]*",
+    re.I,
+)
+"""What a sentence begins with before a place, if it says next what is there: `In a.py line 3, ...`."""
+CELL = re.compile(r"[`*)\]]{0,4}\s*\|\s*")
+QUOTES = re.compile(
+    r"\b(?:quotes?|quoted|quotation|code|text|words?|lines?|contents?|snippets?|excerpts?|evidence|says|reads|shows|source"
+    r"|current|currently|today|actual|before)\b",
+    re.I,
+)
+SUGGESTS = re.compile(
+    r"\b(?:new|fix\w*|after|suggest\w*|better|expected|correct\w*|replacement|wanted|patch\w*)\b", re.I
+)
+CODE = re.compile(r"\w[(\[]|[={}<>;]|\w_\w|\w\.\w{2}|:$")
+"""A sign that a text is code, not prose."""
+WHOLE_CALL = re.compile(r"[\w.]+\(.*\)")
 MAKING = "add|adds|adding|create|creates|creating|new|write|writes|introduce|introduces|generate|generates|emit|output"
 MAKES = re.compile(rf"\b(?:{MAKING})\b", re.I)
 PLANS = re.compile(
@@ -255,7 +279,12 @@ BOTH = re.compile(r"(?P<place>\S+)[ :]{1,3}(?:(?P<said>[\"“].+)|'(?P<quote>[^\
 LONGEST_SAID = 2_000
 MOST_INNER = 16
 """Quotation marks inside one quote; with more of them it is not read."""
-SAME = {'"': re.compile(r'(?<!\\)"'), "“": re.compile("[“”]")}
+SAME = {
+    '"': re.compile(r'(?<!\\)"'),
+    "“": re.compile("[“”]"),
+    "'": re.compile(r"(?<!\\)'"),
+    "‘": re.compile("[‘’]"),
+}
 """The mark that a quote begins with → the marks that it may end with, or contain."""
 STRAIGHT_TO_CURLY = re.compile(r"\"[^\"“”]{1,2000}(?=”)")
 CURLY_TO_STRAIGHT = re.compile(r"“[^\"“”]{1,2000}\"")
@@ -265,6 +294,7 @@ PREFIX = re.compile(r"(?:^|\W)[fFrRbBuUL]{1,2}$")
 BESIDE = re.compile(r"$|[\s.,;:!?)\]}>|*_`'’”\"…—–/-]")
 CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–])")
 """What stands after a mark that ends a quote, and seldom after one that begins a string in code."""
+ANOTHER = re.compile(r"\w\.\w{1,12}(?::L?|#L)\d")
 CITED = re.compile(r"(?::L?|#L)\d+(?:[-–—:]L?\d+)?[`)\]*:,—–\s]*$")
 SENTENCE = re.compile(r"[.;!?]\s")
 UNSEEN = "\ufeff\u200b\u200e\u200f\u2060"
@@ -288,7 +318,7 @@ def find_citations(text: str) -> list[FoundCitation]:
     found: list[FoundCitation] = []
     fence, depth, waiting = "", 0, -1
     body: list[str] = []
-    marked = False
+    marked, header = False, ""
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         line = line.rstrip("\r")
         if marked and not MARKER.match(line):
@@ -298,6 +328,8 @@ def find_citations(text: str) -> list[FoundCitation]:
                 fence, waiting, body = "", -1, []
             marked = False
         mark = FENCE.match(line)
+        if not line.lstrip(" \t>").startswith("|"):
+            header = ""
         if fence:
             if mark and mark["mark"].startswith(fence) and not mark["language"].strip():
                 _lend(found, waiting, body)
@@ -312,10 +344,12 @@ def find_citations(text: str) -> list[FoundCitation]:
         elif _may_cite(line):
             pieces = list(_pieces(line))
             before = len(found)
-            found += _on_line(line, number, pieces)
+            found += _on_line(line, number, pieces, header)
             waiting = len(found) - 1 if len(found) > before and _closes(line, pieces) else -1
         elif line.strip(" \t>"):
             waiting = -1  # a heading or a sentence is between them: the block belongs to that
+        if not fence and not header and line.lstrip(" \t>").startswith("|"):
+            header = line  # the first row of a table
     return found
 
 
@@ -352,21 +386,51 @@ def _closes(line: str, pieces: list[_Piece]) -> bool:
 
 
 def _pieces(line: str) -> Iterator[_Piece]:
-    at = 0
+    at, last = 0, _Piece(0, 0)
     while token := TOKEN.search(line, at):
-        start, at = token.span()
-        if (code := token["twice"] or token["code"]) is not None:
-            yield _in_ticks(code.strip(), line, start, at)
-        elif token["link"] is not None:
-            target = token["link"].removeprefix("file:")
-            if URL.match(target) or is_place(target, True):
-                yield _Piece(start, at, target, "", "link")
-        elif token["said"] is not None:
-            if piece := _said(line, start):
-                yield piece
-                at = piece.end
-        else:
-            yield from _words(token["word"], start)
+        at, pieces = token.end(), list(_of_token(line, token, last))
+        if token["single"] and not pieces and (word := WORD.match(line, token.start())):
+            at, pieces = word.end(), list(_words(word[0], token.start()))
+        if pieces:
+            last = pieces[-1]
+            at = max(at, last.end)
+            yield from pieces
+
+
+def _of_token(line: str, token: re.Match[str], last: _Piece) -> Iterator[_Piece]:
+    start, end = token.span()
+    if (code := token["twice"] or token["code"]) is not None:
+        yield _in_ticks(code.strip(), line, start, end)
+    elif token["link"] is not None:
+        target = token["link"].removeprefix("file:")
+        if URL.match(target) or is_place(target, True):
+            yield _Piece(start, end, target, "", "link")
+    elif token["said"] is not None:
+        if piece := _said(line, start):
+            yield piece
+    elif token["single"] is not None:
+        if piece := _in_single_marks(line, start, last):
+            yield piece
+    else:
+        yield from _words(token["word"], start)
+
+
+def _in_single_marks(line: str, start: int, last: _Piece) -> _Piece | None:
+    """Code in single quotation marks, directly after a place with a line. Elsewhere they may be apostrophes."""
+    if not last.place or URL.match(last.place):
+        return None
+    spoken = SPOKEN.match(line, last.end)
+    end = spoken.end() if spoken else last.end
+    if (
+        not 0 < start - end <= 60
+        or not _split(_with_lines(line, last))[1].start
+        or not AFTER.fullmatch(line, end, start)
+    ):
+        return None
+    piece = _said(line, start)
+    if not piece or piece.place or not CODE.search(piece.quote) or ANOTHER.search(piece.quote):
+        return None
+    return piece
 
 
 def _in_ticks(code: str, line: str, start: int, end: int) -> _Piece:
@@ -420,7 +484,7 @@ def _ends(line: str, start: int) -> list[int]:
             if ends and (line[at + 1 : at + 2].isalnum() or CITED.search(line, max(ends[-1] + 1, at - 60), at)):
                 return ends  # no string ends here: another quote begins
             continue
-        closing = line[at] != "“"
+        closing = line[at] not in "“‘"
         if closing and _complete(line, start, at) and BESIDE.match(line, at + 1):
             return [*ends, at]
         if closing and CLOSES.match(line, at + 1):
@@ -428,7 +492,7 @@ def _ends(line: str, start: int) -> list[int]:
         if line[start + 1].isspace():
             return ends  # a mark that stands alone
         inside = True
-    if at > start and not inside and CLOSES.match(line, at + 1) and line[at] != "“":
+    if at > start and not inside and CLOSES.match(line, at + 1) and line[at] not in "“‘":
         return [*ends, at]  # the last string in the quoted code does not end
     if not ends and (mixed := CURLY_TO_STRAIGHT.match(line, start)):
         return [mixed.end() - 1]
@@ -456,7 +520,8 @@ def _words(word: str, at: int) -> Iterator[_Piece]:
             yield _Piece(at + opening + part.start(), at + opening + part.end(), part[0])
 
 
-def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[FoundCitation]:
+def _on_line(line: str, number: int, pieces: list[_Piece], header: str) -> Iterator[FoundCitation]:
+    """The citations on a line. `header` is the first row of the table that it belongs to."""
     commits = [(m.start("id"), m["id"]) for m in COMMIT.finditer(line) if re.search(r"\d", m["id"])]
     out: list[tuple[int, FoundCitation]] = [
         (at, FoundCitation(number, Citation(f"commit {name.lower()}"))) for at, name in commits
@@ -470,7 +535,9 @@ def _on_line(line: str, number: int, pieces: list[_Piece]) -> Iterator[FoundCita
         place = piece.place if URL.match(piece.place) else _with_lines(line, piece)
         head = SENTENCE.split(line[max(0, piece.start - 120) : piece.start])[-1]
         plans = PLANS.search(head)
-        beside = None if plans or URL.match(place) else piece if piece.quote else _quote(line, pieces, index, used)
+        beside = (
+            None if plans or URL.match(place) else piece if piece.quote else _quote(line, pieces, index, used, header)
+        )
         cited = Citation(place, beside.quote, shorter=beside.shorter) if beside else Citation(place)
         planned = bool(plans and MAKES.search(head)) and not _split(place)[1].start
         out.append((piece.start, FoundCitation(number, cited, planned)))
@@ -487,25 +554,63 @@ def _with_lines(line: str, piece: _Piece) -> str:
     return f"{piece.place}:{spoken['a']}" + (f"-{spoken['b']}" if spoken["b"] else "")
 
 
-def _quote(line: str, pieces: list[_Piece], index: int, used: set[int]) -> _Piece | None:
+def _quote(line: str, pieces: list[_Piece], index: int, used: set[int], header: str) -> _Piece | None:
     """The snippet that belongs to a place: directly after it, or directly before it."""
     piece = pieces[index]
     spoken = SPOKEN.match(line, piece.end)
     end = spoken.end() if spoken else piece.end
+    at_line = _split(_with_lines(line, piece))[1].start > 0
     if index + 1 < len(pieces):
         after = pieces[index + 1]
         between = line[end : after.start]
         # `a.py`, `b` is a list; `a.py:3` `b` is a place and what is there
-        lined = bool(spoken) or ":" in piece.place or _split(piece.place)[1].start > 0
+        lined = at_line or ":" in piece.place
         beside = between.strip() not in ("", ",") or (between.isspace() and lined)
-        loose = after.quote and not after.place and after.start >= end
-        if loose and len(between) <= 60 and beside and AFTER.fullmatch(between):
-            used.add(index + 1)
-            return after
+        if after.quote and not after.place and after.start >= end and len(between) <= 60:
+            if beside and AFTER.fullmatch(between):
+                used.add(index + 1)
+                return after
+            if at_line and (
+                _says_next(line, piece, between, after) or _in_next_cell(line, piece, between, after, header)
+            ):
+                used.add(index + 1)
+                return replace(after, quote=after.quote.replace("\\|", "|"))
     if index and (before := pieces[index - 1]).quote and not before.place and index - 1 not in used:
         link = AHEAD_SAID if before.kind == "said" else AHEAD
         between, head = line[before.end : piece.start], line[max(0, before.start - 120) : before.start]
-        if len(between) <= 60 and between.strip(" ,") and link.fullmatch(between) and not PLANS.search(head):
-            used.add(index - 1)
-            return before
+        if len(between) <= 60 and between.strip(" ,") and not PLANS.search(head):
+            stands = STANDS.fullmatch(between) if at_line else None
+            at = stands is not None and stands["how"] == "at" and before.kind == "said"
+            if link.fullmatch(between) or at or (stands and _is_statement(before.quote)):
+                used.add(index - 1)
+                return before
     return None
+
+
+def _says_next(line: str, piece: _Piece, between: str, after: _Piece) -> bool:
+    """Whether a sentence begins with this place, and says after a comma what is there: `In a.py line 3, ...`."""
+    if between.strip() != "," or not _is_statement(after.quote):
+        return False
+    head = SENTENCE.split(line[max(0, piece.start - 120) : piece.start])[-1]
+    tail = SENTENCE.split(line[after.end : after.end + 120])[0]
+    return IN_FRONT.fullmatch(head) is not None and not PLANS.search(tail)
+
+
+def _in_next_cell(line: str, piece: _Piece, between: str, after: _Piece, header: str) -> bool:
+    """Whether a row of a table has a place in one cell and a quote in the next one."""
+    if not CELL.fullmatch(between) or after.start > LONGEST_URL or not line.lstrip(" \t>").startswith("|"):
+        return False
+    alone = line[: piece.start].rstrip(" \t*`([").endswith("|") and CELL.match(line + "|", after.end)
+    if not alone:
+        return False
+    if not header:
+        return _is_statement(after.quote)
+    names = header.split("|", 200)
+    name = names[min(line.count("|", 0, after.start), len(names) - 1)]
+    return QUOTES.search(name) is not None and not SUGGESTS.search(name) and not PLANS.search(name)
+
+
+def _is_statement(quote: str) -> bool:
+    """Whether a quote is more than a name or a call of a function, which may be written otherwise in the file."""
+    first, _, rest = quote.partition(" ")
+    return bool(rest) and first.lower() not in COMMANDS and bool(CODE.search(quote)) and not WHOLE_CALL.fullmatch(quote)

@@ -280,9 +280,9 @@ LONGEST_SAID = 2_000
 MOST_INNER = 16
 """Quotation marks inside one quote; with more of them it is not read."""
 SAME = {
-    '"': re.compile(r'(?<!\\)"'),
+    '"': re.compile(r'(?<!(?<!\\)\\)"'),
     "“": re.compile("[“”]"),
-    "'": re.compile(r"(?<!\\)'"),
+    "'": re.compile(r"(?<!(?<!\\)\\)'"),
     "‘": re.compile("[‘’]"),
 }
 """The mark that a quote begins with → the marks that it may end with, or contain."""
@@ -290,6 +290,10 @@ STRAIGHT_TO_CURLY = re.compile(r"\"[^\"“”]{1,2000}(?=”)")
 CURLY_TO_STRAIGHT = re.compile(r"“[^\"“”]{1,2000}\"")
 COMPLETE = re.compile(r"[\w)\]}'\"’”`…%]")
 """What stands before a mark that ends a quote; in code, no string begins directly after it."""
+SINGLE = re.compile(r"(?<!\w)'|'(?!\w)")
+"""A single quotation mark that is no apostrophe."""
+BEGINS = re.compile(r"[\s(\[—–][\"“”'‘’][^\W_]")
+IN_SINGLE = re.compile(r"(?<!\w)'$")
 PREFIX = re.compile(r"(?:^|\W)[fFrRbBuUL]{1,2}$")
 BESIDE = re.compile(r"$|[\s.,;:!?)\]}>|*_`'’”\"…—–/-]")
 CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–])")
@@ -474,20 +478,24 @@ def _ends(line: str, start: int) -> list[int]:
     if mixed := STRAIGHT_TO_CURLY.match(line, start):
         return [mixed.end()]
     ends: list[int] = []
-    inside, at = False, start
+    inside, at, last = False, start, -1
     for seen, mark in enumerate(SAME[line[start]].finditer(line, start + 1, start + LONGEST_SAID)):
         if seen == MOST_INNER:
             return []
         at = mark.start()
         if inside:
             inside = False
-            if ends and (line[at + 1 : at + 2].isalnum() or CITED.search(line, max(ends[-1] + 1, at - 60), at)):
+            if ends and (BEGINS.match(line, at - 1) or CITED.search(line, max(ends[-1] + 1, at - 60), at)):
                 return ends  # no string ends here: another quote begins
             continue
+        if IN_SINGLE.search(line, max(start + 1, at - 2), at) and line.count("'", start + 1, at) % 2:
+            last = at if CLOSES.match(line, at + 1) else last
+            continue  # a string in single quotation marks begins with it: `char == '"'`
         closing = line[at] not in "“‘"
-        if closing and _complete(line, start, at) and BESIDE.match(line, at + 1):
+        complete = _complete(line, start, at) and BESIDE.match(line, at + 1)
+        if closing and complete and _is_whole(line[start + 1 : at]):
             return [*ends, at]
-        if closing and CLOSES.match(line, at + 1):
+        if closing and (complete or CLOSES.match(line, at + 1)):
             ends.append(at)
         if line[start + 1].isspace():
             return ends  # a mark that stands alone
@@ -496,7 +504,13 @@ def _ends(line: str, start: int) -> list[int]:
         return [*ends, at]  # the last string in the quoted code does not end
     if not ends and (mixed := CURLY_TO_STRAIGHT.match(line, start)):
         return [mixed.end() - 1]
-    return ends
+    return ends or ([last] if last > 0 else [])
+
+
+def _is_whole(text: str) -> bool:
+    """Whether no bracket and no string in single quotation marks is left open."""
+    pairs = all(text.count(opening) == text.count(closing) for opening, closing in ("()", "[]", "{}"))
+    return pairs and ("'" not in text or len(SINGLE.findall(text)) % 2 == 0)
 
 
 def _complete(line: str, start: int, at: int) -> bool:

@@ -50,7 +50,25 @@ def test_a_text_whose_citations_all_stand_gives_code_0(workspace: Path, capsys: 
     assert enter(["check", "PLAN.md"]) == 0
     (workspace / "PLAN.md").write_text("Nothing to see.\n")
     assert enter(["check", "PLAN.md"]) == 0
-    assert capsys.readouterr().out.endswith("  0 citations in PLAN.md\n")
+    out = capsys.readouterr().out
+    example = '  A citation looks like this: src/app.py:12 "the words on that line"\n'
+    assert out.endswith(f"  0 citations in PLAN.md\n{example}")
+    assert out.count(example) == 1, "only for a text without a citation"
+    assert enter(["check", "PLAN.md", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["citations"] == []
+
+
+def test_the_documented_ways_to_write_a_citation_are_read(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # C11: the block in docs/usage.md, whose words are in this workspace
+    page = (Path(__file__).parents[2] / "docs/usage.md").read_text().split("### How a citation is written")[1]
+    block = page.split("````")[1].removeprefix("markdown\n")
+    (workspace / "PLAN.md").write_text(block)
+    assert enter(["check", "PLAN.md", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["counts"] == {"found": len(shown["citations"])} and len(shown["citations"]) == 9
+    (workspace / "PLAN.md").write_text(block.replace("ttl = 3600", "ttl = 9 + 9"))
+    assert enter(["check", "PLAN.md", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["counts"] == {"absent": 9}, "every quote is looked at"
 
 
 def test_paths_that_lead_out_of_the_workspace_are_absent_and_not_read(

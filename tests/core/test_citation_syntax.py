@@ -176,6 +176,7 @@ def test_a_quote_is_taken_only_when_it_clearly_belongs_to_the_place(text: str, q
         ("src/a.py:9 \"don't, 'x.'\"", "don't, 'x.'"),
         ('src/a.py:9 "KEYS = (\'"at"\', \'"role"\')"', "KEYS = ('\"at\"', '\"role\"')"),
         (r'src/a.py:9 "split("\\", 1)"', r'split("\\", 1)'),
+        ('src/a.py:9 "assert " x" in at("b.py:5")["c"]"', 'assert " x" in at("b.py:5")["c"]'),
         ('src/a.py:9 "log(" rest of a string', "log("),
         ('src/a.py:9 "return sum(i["cost"', 'return sum(i["cost'),
         ('src/a.py:9 """Look it up."""', "Look it up."),

@@ -299,7 +299,8 @@ BESIDE = re.compile(r"$|[\s.,;:!?)\]}>|*_`'’”\"…—–/-]")
 CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–])")
 """What stands after a mark that ends a quote, and seldom after one that begins a string in code."""
 ANOTHER = re.compile(r"\w\.\w{1,12}(?::L?|#L)\d")
-CITED = re.compile(r"(?::L?|#L)\d+(?:[-–—:]L?\d+)?[`)\]*:,—–\s]*$")
+CITED = re.compile(r"(?::L?|#L)\d+(?:[-–—:]L?\d+)?[`)\]*:,—–\s]*\s$")
+"""Before a quotation mark: a place, so that a quote begins with it."""
 SENTENCE = re.compile(r"[.;!?]\s")
 UNSEEN = "\ufeff\u200b\u200e\u200f\u2060"
 """A byte order mark and other characters without a width."""

@@ -20,6 +20,7 @@ LARGEST = 20_000_000
 BINARY = 8_000
 """Bytes at the start of a file; a zero byte among them means binary."""
 MOST = 200
+EXAMPLE = 'A citation looks like this: src/app.py:12 "the words on that line"'
 SLOW = 2.0
 """Seconds after which a terminal shows what takes so long."""
 
@@ -77,6 +78,8 @@ def _check(file: str, everything: bool, root: Path | None, run: bool, as_json: b
     tally = ", ".join(f"{counts[mark]} {mark}" for mark in get_args(Verdict) if mark in counts)
     count = f"  {counted(len(found), 'citation')} in {name}"
     say(folded(count + (f": {tally}" if tally else ""), sys.stdout))
+    if not found:
+        say(folded(f"  {EXAMPLE}", sys.stdout))
     listed = [one for one in found if everything or one.mark in BAD]
     for one in listed[:MOST]:
         quote = f'  "{cut(one.quote, 60)}"' if one.quote else ""

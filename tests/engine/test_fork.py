@@ -10,8 +10,9 @@ import pytest
 
 import rebut
 from rebut import api
+from rebut.core.errors import NotAvailable
 from rebut.record import sessions
-from tests import duels, voices
+from tests import crosses, duels, voices
 from tests.voices import Voice, protocol
 
 SEATS = {"author": "fake:a", "critic": "fake:b"}
@@ -345,3 +346,37 @@ def test_a_fork_that_is_refused_after_a_call_of_its_own_is_kept(tmp_path: Path) 
     with pytest.raises(rebut.UsageError):
         asyncio.run(rebut.fork(parent.session, author="fake:b", backends={"fake": Voice("two")}))
     assert len(set(sessions.home().iterdir()) - before) == 1
+
+
+@pytest.mark.parametrize("again", [(), ("--again",)])
+def test_a_fork_to_a_model_that_cannot_be_called_is_refused_before_it_exists(  # C13
+    tmp_path: Path, shop: Path, again: tuple[str, ...]
+) -> None:
+    said = {"r1/critique@critic": crosses.critique(crosses.raised()), "r1/judgement@judge": crosses.judgement()}
+    parent = crosses.review(shop, said)
+    words = ("fork", parent.session, "--judge", "openai:gpt-5-mini")
+    done = voices.cli(*words, *again, cwd=shop)
+    assert done.returncode == 2 and "openai needs a key: OPENAI_API_KEY is not set" in done.stderr, done.stderr
+    assert "reuses" not in done.stderr and "judge  " not in done.stderr, "nothing is announced first"
+    with pytest.raises(rebut.UsageError, match="openai needs a key") as refused:
+        asyncio.run(rebut.fork(parent.session, judge="openai:gpt-5-mini", again=bool(again)))
+    assert not getattr(refused.value, "__notes__", ())
+    assert [one.id for one in sessions.sessions(sessions.home())] == [parent.session]
+    if not again:  # a rehearsal calls nobody, and needs no key
+        assert '"reused": 1' in voices.cli(*words, "--dry-run", "--json", cwd=shop).stdout
+
+
+def test_a_fork_does_not_need_the_models_whose_answers_it_reuses(tmp_path: Path) -> None:  # C13
+    parent = run(protocol(tmp_path, CHAIN), Voice(lambda r: f"answer to {r.key}"))
+
+    def reached(spec: rebut.ModelSpec) -> rebut.Connection:
+        if spec.model == "a":
+            raise NotAvailable("a is gone")
+        return rebut.Connection(Voice("other"), lambda *_: 0.0)
+
+    outcome = asyncio.run(rebut.fork(parent.session, tone="harsh", backends={"fake": reached}))
+    assert outcome.data == {**parent.data, "closed": "other"}
+    before = set(sessions.home().iterdir())
+    with pytest.raises(NotAvailable, match="a is gone"):
+        asyncio.run(rebut.fork(parent.session, topic="coffee", backends={"fake": reached}))
+    assert set(sessions.home().iterdir()) == before

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rebut.core.errors import Aborted, NotOnRecord, ParticipantFailed, TooFewReplies, UsageError
+from rebut.core.errors import Aborted, NotAvailable, NotOnRecord, ParticipantFailed, TooFewReplies, UsageError
 from rebut.core.json_value import Json
 from rebut.domain.checks import CHECKS
 from rebut.domain.earlier_review import EARLIER
@@ -27,7 +28,7 @@ from rebut.engine.start import files_folder, new_session
 from rebut.engine.steering import as_decided, decisions
 from rebut.record import sessions
 from rebut.record.events import Answered, Fact
-from rebut.record.record import Record, step_of
+from rebut.record.record import Record, seat_of, step_of
 
 AGAIN = "again"
 """The fact of a fork that copies no answers."""
@@ -37,6 +38,10 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
     """Fork a session and run the new one. Answers that still fit are copied; with `again`, none."""
     sound(plan)
     old = sessions.load(parent)
+    if again:
+        _can_answer(plan, environment, None)
+    elif _absent(plan, environment):  # an answer that is reused needs no model
+        await fork_plan(plan, environment, parent)
     async with new_session(environment) as (folder, journal):
         if "snapshot" in old.facts:
             # In a thread: copying may take long, and other debates continue meanwhile.
@@ -81,7 +86,8 @@ class ForkCount(tuple[int, int]):
 async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> ForkCount:
     """How many answers a fork would reuse, and how many questions it would ask. Calls no model.
 
-    New answers are assumed to have the same effect as the parent's, since their effect is not known yet.
+    New answers are assumed to have the same effect as the parent's, since their effect is not known yet. `NotAvailable`
+    if a model that would be asked cannot be called here.
     """
     sound(plan)
     old = sessions.load(parent)
@@ -100,12 +106,35 @@ async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> ForkC
     except NotOnRecord:
         known = False
     await finish(runtime)
-    reused = sum(1 for call in record.calls.values() if call.answered and call.answered.copied_from)
+    copied = [call.answered.seat for call in record.calls.values() if call.answered and call.answered.copied_from]
+    reused = len(copied)
+    asked = {seat_of(key) for key in assumed.asked}
+    _can_answer(plan, environment, asked if known else asked | ({p.seat for p in plan.seats} - {*copied}))
     if known:
         return ForkCount((reused, len(assumed.asked)))
     each = plan.protocol.calls(as_decided(plan.settings, record)) if plan.protocol.calls else None
     total = sum(each.get(p.seat.partition(".")[0], 0) for p in plan.seats) if each else old.answers
     return ForkCount.within(reused, max(len(assumed.asked), total - reused))
+
+
+def _can_answer(plan: Plan, environment: Environment, asked: Collection[str] | None) -> None:
+    """Refuse a fork before it exists if a model that it would ask cannot be called here; None: it asks every seat."""
+    for seat, error in _absent(plan, environment).items():
+        if asked is None or seat in asked:
+            raise error
+
+
+def _absent(plan: Plan, environment: Environment) -> dict[str, NotAvailable]:
+    """The seats whose model cannot be called here, and why. Their fallback would take over where there is one."""
+    out: dict[str, NotAvailable] = {}
+    for who in plan.seats:
+        if who.seat in plan.protocol.silent or plan.fallbacks.get(who.seat):
+            continue
+        try:
+            environment.connect(who.spec)
+        except NotAvailable as error:
+            out[who.seat] = error
+    return out
 
 
 class AssumedAnswers:

@@ -110,7 +110,7 @@ async def _removed_if_refused(folder: Path, journal: Journal) -> AsyncIterator[N
         raise
     except UsageError as refused:
         # Copied answers do not count: the parent of the fork still has them.
-        if all(c.answered and c.answered.copied_from for c in journal.record.calls.values()):
+        if not any(c.asked for c in journal.record.calls.values()):
             sessions.discard(folder, journal)
             refused.add_note(f"session {folder.name} was removed: no model was asked")
         raise

@@ -116,6 +116,7 @@ class Setup:
             control=environment.control,
             listener=environment.listener,
             on_ready=environment.on_ready,
+            rehearsal=self.rehearsal,
         )
 
     def under(self, control: Control, on_ready: Callable[[Record, Path], None]) -> Setup:

@@ -211,7 +211,7 @@ def fork_command(
 
         if again:
             raise UsageError("--again reuses no answers, so there is nothing to show", "Remove --dry-run.")
-        plan = asyncio.run(api.fork_plan(id, setup=Setup(), **changes))
+        plan = asyncio.run(api.fork_plan(id, setup=Setup(rehearsal=True), **changes))
         if as_json:
             say_json({"reused": plan[0], "anew": plan[1], **({} if plan.exact else {"exact": False})})
         else:

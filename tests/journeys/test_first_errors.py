@@ -101,6 +101,27 @@ def test_one_model_alone_is_named_with_what_is_missing(tmp_path: Path, words: st
 
 
 @pytest.mark.parametrize(
+    ("spec", "wrong"),
+    [
+        ("foo:bar", "unknown provider 'foo'"),
+        ("scripted:nofile.json", "nofile.json: cannot be read"),
+        ("openai:gpt-5", "openai needs a key: OPENAI_API_KEY is not set"),
+    ],
+)
+@pytest.mark.parametrize(
+    "words",
+    ["ask Redis? --with", "ask Redis? --challenger", "plan a.md --with", "review a.md --with", "duel Redis? --judge"],
+)
+def test_what_is_wrong_with_the_one_model_that_is_named_comes_first(
+    workspace: Path, words: str, spec: str, wrong: str
+) -> None:
+    (workspace / "a.md").write_text("# Plan\n\nUse Redis.\n")
+    done = piped(*words.split(), spec, cwd=workspace)
+    assert done.returncode == 2 and wrong in done.stderr.splitlines()[0], done.stderr
+    assert "needs two models" not in done.stderr and not sessions.sessions(sessions.home())
+
+
+@pytest.mark.parametrize(
     ("words", "missing"),
     [
         ("ask Redis? --proposer human", "--challenger SPEC"),

@@ -111,7 +111,9 @@ class SeatAssignment:
         for role, count in roles.items():
             if not chosen[role] and (count == 0 or role == self._judge):
                 continue
-            self._check_count(role, len(chosen[role]))
+            if not self._has_count(role, len(chosen[role])):
+                self._can_be_called(chosen, fallbacks or {})  # that a named model is wrong is the first error
+                raise self._too_few(role, len(chosen[role]))
             for n, spec in enumerate(chosen[role], 1):
                 seat = role if count in (0, 1) else f"{role}.{n}"
                 model = (models or {}).get(role) or spec.model
@@ -205,25 +207,33 @@ class SeatAssignment:
                 f"Name the seat with --{role}, or list the provider there.",
             )
 
-    def _check_count(self, role: str, found: int) -> None:
+    def _has_count(self, role: str, found: int) -> bool:
         count = self._protocol.seats[role] or 1
-        if found == count or (count == MANY and found):
-            return
+        return found == count or (count == MANY and found > 0)
+
+    def _can_be_called(self, chosen: Mapping[str, Sequence[ModelSpec]], fallbacks: Given) -> None:
+        """Refuse a named model that is not allowed, unknown or not available here."""
+        for role, specs in chosen.items():
+            for spec in () if role in self._protocol.silent else specs:
+                permitted(self._config, role, spec)
+                self._family(role, spec, spared=role in fallbacks)
+
+    def _too_few(self, role: str, found: int) -> NotSeated:
         from rebut.setup.discover import GET_ONE
 
+        count = self._protocol.seats[role] or 1
         article = "an" if role[0] in "aeiou" else "a"
         how_to = (
             f"Name each with --seat {role}=SPEC, for example --seat {role}=openai:MODEL."
             if self._protocol.source
             else f"Name one with --{role} SPEC, for example --{role} openai:MODEL, or in [seats] of your config."
         )
-        raise NotSeated(
+        needs = (
             f"{self._protocol.name} needs {article if count in (1, MANY) else count} {role}{'s' if count > 1 else ''}"
-            + (f", got {found}" if found else ""),
-            how_to,
-            "" if found else self._unlisted() or self._set_up_in_vain() or GET_ONE,
-            role,
         )
+        if found:
+            return NotSeated(f"{needs}, got {found}", how_to, "", role)
+        return NotSeated(needs, how_to, self._unlisted() or self._set_up_in_vain() or GET_ONE, role)
 
     # Models that are found. ---------------------------------------------------------------------------------------
 

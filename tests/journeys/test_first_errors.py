@@ -202,6 +202,21 @@ def test_a_server_with_a_key_that_does_not_answer_is_named(workspace: Path, own_
     )
 
 
+@pytest.mark.parametrize("words", ["ask Redis?", "plan a.md", "duel Redis?", "ask Redis? --with human"])
+def test_a_key_whose_address_is_dead_is_named_first_without_a_list_too(workspace: Path, words: str) -> None:
+    (workspace / "a.md").write_text("# Plan\n\nUse Redis.\n")
+    nowhere = {"OPENAI_BASE_URL": "http://127.0.0.1:9", "OPENAI_API_KEY": "sk-test"}
+    done = piped(*words.split(), env=nowhere, cwd=workspace)
+    [_, helps] = done.stderr.splitlines()
+    assert done.returncode == 2 and helps.startswith("  openai: nothing answers at 127.0.0.1:9. Start it. Name ")
+    assert "Set OPENAI_API_KEY" not in helps
+    # A model that could be used, and may not be chosen without a terminal, does not hide it.
+    done = piped(*words.split(), env={**nowhere, "GEMINI_API_KEY": "gm-test"}, cwd=workspace)
+    [_, helps] = done.stderr.splitlines()
+    assert helps.startswith("  openai: nothing answers at 127.0.0.1:9. Start it. ")
+    assert '[egress] allow = ["google"]' in helps or "--with human,SPEC" in helps
+
+
 def test_a_name_that_is_neither_a_file_nor_a_commit_is_called_that(workspace: Path, tmp_path: Path) -> None:
     done = piped("review", "nosuch.py", "--with", "lint,rules", cwd=workspace)
     assert done.returncode == 2

@@ -68,11 +68,14 @@ class NotAvailable(UsageError):
 
 
 class NotSeated(UsageError):
-    """The seat of a `role` is empty: no model was named for it, and none was found. `why_none` says why none was."""
+    """The seat of a `role` is empty: no model was named for it, and none was found. `why_none` says why none was.
 
-    def __init__(self, message: str, hint: str = "", why_none: str = "", role: str = "") -> None:
-        super().__init__(message, f"{hint} {why_none}".strip())
-        self.why_none, self.role = why_none, role
+    `in_vain` is what the user has set up and cannot be used, which comes first: it was meant to have the seat.
+    """
+
+    def __init__(self, message: str, hint: str = "", why_none: str = "", role: str = "", in_vain: str = "") -> None:
+        super().__init__(message, " ".join(part for part in (in_vain, hint, why_none) if part))
+        self.why_none, self.role, self.in_vain = why_none, role, in_vain
 
 
 class PriceUnknown(UsageError):

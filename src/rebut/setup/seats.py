@@ -233,7 +233,10 @@ class SeatAssignment:
         )
         if found:
             return NotSeated(f"{needs}, got {found}", how_to, "", role)
-        return NotSeated(needs, how_to, self._unlisted() or self._set_up_in_vain() or GET_ONE, role)
+        # Looked at as if there were a terminal: what cannot be used is named, whether it is listed or not.
+        here = self._find(self._config.allowed) if self._find else []
+        in_vain = _set_up_in_vain(here)
+        return NotSeated(needs, how_to, self._unlisted(here) or ("" if in_vain else GET_ONE), role, in_vain)
 
     # Models that are found. ---------------------------------------------------------------------------------------
 
@@ -331,7 +334,7 @@ class SeatAssignment:
             return
         if any(one.kind != "embedded" for one in self._available(found)):
             return
-        models = self._here()
+        models = self._models(self._find(self._config.allowed))
         if not models:
             return
         names = list(dict.fromkeys(one.name for one in models))
@@ -340,20 +343,14 @@ class SeatAssignment:
             f"{_to_list(names)}  Or use static analysers and no model: --with lint,rules",
         )
 
-    def _here(self) -> list[FoundModel]:
+    def _models(self, found: Sequence[FoundModel]) -> list[FoundModel]:
         """The models that could be used if the user were asked."""
-        found = self._find(self._config.allowed) if self._find else []
         return [one for one in self._available(found) if one.kind != "embedded"]
 
-    def _unlisted(self) -> str:
+    def _unlisted(self, found: Sequence[FoundModel]) -> str:
         """What to do if there are models that rebut may not choose by itself, since there is no terminal to ask at."""
-        names = [] if self._attended else list(dict.fromkeys(one.name for one in self._here()))
+        names = [] if self._attended else list(dict.fromkeys(one.name for one in self._models(found)))
         return f"{UNATTENDED} {_to_list(names)}" if names else ""
-
-    def _set_up_in_vain(self) -> str:
-        """What the user has a key for and cannot be used, and why."""
-        found = [one for one in self._look() if one.fails and one.kind in ("key", "server")]
-        return " ".join(f"{one.name}: {one.problem}. {one.advice}" for one in found)
 
     def _choose_programs(
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]
@@ -465,6 +462,12 @@ UNATTENDED = "Without a terminal, rebut itself chooses only models that your con
 def _to_list(names: Sequence[str]) -> str:
     listed = ", ".join(f'"{name}"' for name in names)
     return f"Add to your config (`rebut config path`):  [egress] allow = [{listed}]"
+
+
+def _set_up_in_vain(found: Sequence[FoundModel]) -> str:
+    """What the user has a key for and cannot be used, and why."""
+    failing = [one for one in found if one.fails and one.kind in ("key", "server")]
+    return " ".join(f"{one.name}: {one.problem}. {one.advice}" for one in failing)
 
 
 def check_effort(effort: str) -> None:

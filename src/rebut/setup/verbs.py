@@ -156,11 +156,13 @@ def planned(
                 f"`rebut {first_look.verb}` needs two models, and has one: {one}",
                 f"Name another one, too: {add}. `rebut models` lists what is here.",
                 none,
+                in_vain=error.in_vain,
             ) from error
         raise NotSeated(
             f"`rebut {first_look.verb}` needs two models, and found fewer",
             "" if error.why_none == GET_ONE else f"Name them, for example {naming}.",
             error.why_none,
+            in_vain=error.in_vain,
         ) from error
     except PriceUnknown:
         if not first_look.thrifty:

@@ -385,6 +385,30 @@ def test_a_text_that_never_ends_is_refused_and_so_is_one_that_a_file_could_not_h
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("review --with rules,lint", "it cannot be the critic, only the judge"),
+        ("review --with rules", "it cannot be the critic, only the judge"),
+        ("review --with lint,lint", "it cannot be the judge, only the critic"),
+        ("review --judge lint --critic human", "it cannot be the judge, only the critic"),
+        ("cross --uncommitted --critic rules --judge human", "it cannot be the critic, only the judge"),
+        ("fork last --judge lint", "it cannot be the judge, only the critic"),
+        ("fork last --seat critic=rules", "it cannot be the critic, only the judge"),
+    ],
+)
+def test_a_program_in_a_seat_that_is_not_its_own_is_refused_before_anything_starts(
+    tmp_path: Path, shop: Path, words: str, said: str
+) -> None:
+    if words.startswith("fork"):
+        assert voices.cli("review", "--with", company(tmp_path / "s", REVIEW, 2), cwd=shop).returncode in (0, 1)
+    before = len(sessions.sessions(sessions.home()))
+    done = voices.cli(*words.split(), cwd=shop)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert "lint is the critic and rules is the judge" in done.stderr and "needs two models" not in done.stderr
+    assert len(sessions.sessions(sessions.home())) == before
+
+
+@pytest.mark.parametrize(
     "words",
     [
         ("ask", "Redis?", "--with", "lint,rules"),

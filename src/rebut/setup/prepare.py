@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebut.core.errors import NotAvailable, PriceUnknown, UsageError
+from rebut.core.errors import NotAvailable, NotSeated, PriceUnknown, UsageError
 from rebut.core.files import real, repository
 from rebut.core.frozen import frozen
 from rebut.core.types import ModelSpec, Sampling
@@ -157,7 +157,13 @@ class Setup:
         target, context = options.target, options.context
         limits = self._limits(options, made.limits(settings) if made.limits else {}, usual.limits)
         effort = str(wanted.get("effort") or usual.settings.get("effort") or "")
-        seats = self._seats(made, {**made.models, **given}, options, effort, usual.seats)
+        kind = target.kind if target else ""
+        try:
+            seats = self._seats(made, {**made.models, **given}, options, effort, usual.seats)
+        except NotSeated:  # a program that could not answer is the first error
+            texts = {role: [who] if isinstance(who, str) else who for role, who in given.items()}
+            self._fits_programs(made, {role: [*map(ModelSpec.parse, who)] for role, who in texts.items()}, kind)
+            raise
         plan = Plan(
             protocol=made,
             topic=topic or (headline(target) if target else ""),
@@ -190,7 +196,7 @@ class Setup:
         usual_limit = (options.usual_limits or {}).get("usd") is not None or not in_config
         asked = (options.limits or {}).get("usd") is not None
         self._affordable(plan, "--max-usd" if asked else "the default limit" if usual_limit else "the config's limit")
-        self._only_code_for_programs(plan)
+        self._fits_programs(made, {p.seat: (p.spec, *plan.fallbacks.get(p.seat, ())) for p in plan.seats}, kind)
         self._readable(plan)
         return plan
 
@@ -341,6 +347,9 @@ class Setup:
         allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(record, before, made)
         assignment = SeatAssignment(made, self.config, self.connect, custom=self._backends, env=self.env)
         seats = assignment.fill(specs, fallbacks=named, allow_same_model=allow_same_model)
+        reviewed = record.facts.get("target")
+        kind = str(reviewed.value.get("kind")) if reviewed and isinstance(reviewed.value, dict) else ""
+        self._fits_programs(made, {p.seat: (p.spec,) for p in seats.participants if p.seat in changes}, kind)
         kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
         if isinstance(values.get("rounds"), int):
             capped = int(self.config.capped("rounds", values["rounds"]))
@@ -419,17 +428,29 @@ class Setup:
             )
         return str(full)
 
-    def _only_code_for_programs(self, plan: Plan) -> None:
-        """Refuse analysers and rules where there is no code: they could not answer anything."""
-        if plan.protocol.source or (plan.target is not None and plan.target.kind != "proposal"):
-            return  # a protocol of the user may have code that is no target
-        for who in plan.seats:
-            name = who.spec.provider
-            if name in PROGRAMS and name not in self._backends and who.seat not in plan.protocol.silent:
-                what = "a text" if plan.target else "a question"
+    def _fits_programs(self, protocol: Protocol, seats: Mapping[str, Sequence[ModelSpec]], target: str) -> None:
+        """Refuse analysers and rules in seats where they could not answer anything: without code, or not in their own.
+
+        `target` is the kind of what is debated; empty for a question.
+        """
+        if protocol.source:
+            return  # a protocol of the user may have code that is no target, and other questions for them
+        own = {program: role for role, program in protocol.programs.items()}
+        asked = [(seat, spec.provider) for seat, specs in seats.items() for spec in specs]
+        for seat, name in asked:
+            if name not in PROGRAMS or name in self._backends or seat in protocol.silent:
+                continue
+            if target in ("", "proposal"):
                 raise UsageError(
-                    f"{name} {PROGRAMS[name]}, and this is {what}: it cannot be the {who.seat}",
+                    f"{name} {PROGRAMS[name]}, and this is {'a text' if target else 'a question'}: "
+                    f"it cannot be the {seat}",
                     "Nothing was called. Name a model; for a change there is `rebut review --with lint,rules`.",
+                )
+            if name in own and own[name] != seat:
+                each = " and ".join(f"{program} is the {role}" for program, role in own.items())
+                raise UsageError(
+                    f"{name} {PROGRAMS[name]}: it cannot be the {seat}, only the {own[name]}",
+                    f"Nothing was called. Where no model takes part, {each}: `rebut review --with lint,rules`.",
                 )
 
     def _readable(self, plan: Plan) -> None:

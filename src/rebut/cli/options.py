@@ -265,6 +265,14 @@ def judge_options(f: F) -> F:
     )
 
 
+def models_of(given: str | None) -> list[str]:
+    """The models of `--with`."""
+    who = [name.strip() for name in given.split(",")] if given else []
+    if given is not None and not all(who):
+        raise click.UsageError(f"--with takes models joined by commas, got {given!r}")
+    return who
+
+
 def several_judges(named: dict[str, Any]) -> None:
     """The options of `judge_options` as seats and settings."""
     judges = named.pop("judge")

@@ -50,7 +50,12 @@ class Verb:
         """What the verb chooses where nothing is given."""
         from rebut.engine.protocol import load
 
-        values: dict[str, object] = {role: who for role, who in self.roles.items() if who and not given.get(role)}
+        if twice := next((role for role, who in self.roles.items() if who and given.get(role)), ""):
+            raise UsageError(
+                f"the {twice} is named twice: {_joined(self.roles[twice])} and {_joined(given[twice])}",
+                "Name the models together, or each by its seat.",
+            )
+        values: dict[str, object] = {role: who for role, who in self.roles.items() if who}
         usual: dict[str, float] = dict(QUICK if quick else DEEP if deep else FIRST_LOOK)
         if wanted is not None and wanted.target == "proposal" and not quick:
             usual["timeout"] = max(usual["timeout"], A_PLAN)
@@ -101,17 +106,33 @@ def debate(protocol: str, models: Sequence[str] = ()) -> Verb:
 
 def review(models: Sequence[str] = ()) -> Verb:
     """A critic reads a change, and a judge weighs the findings."""
-    return Verb("review", "cross", dict(zip(("critic", "judge"), models, strict=False)))
+    return Verb("review", "cross", _seated("review", ("critic", "judge"), models))
 
 
 def plan(models: Sequence[str] = ()) -> Verb:
     """A critic reads a text, and a judge weighs the findings."""
-    return Verb("plan", "cross", dict(zip(("critic", "judge"), models, strict=False)))
+    return Verb("plan", "cross", _seated("plan", ("critic", "judge"), models))
 
 
 def rewrite(models: Sequence[str] = (), *, in_place: bool = False) -> Verb:
     """Two authors revise a text until they agree."""
-    return Verb("plan", "revise", {"author": _authors(models[:2]), "synthesizer": models[2:3]}, in_place)
+    taken = _seated("plan --rewrite", ("first author", "second author", "synthesizer"), models)
+    return Verb("plan", "revise", {"author": _authors([*taken.values()][:2]), "synthesizer": models[2:3]}, in_place)
+
+
+def _seated(verb: str, roles: Sequence[str], models: Sequence[str]) -> dict[str, str]:
+    """Role → its model, in this order. UsageError if there are more models than roles."""
+    if spare := models[len(roles) :]:
+        *first, last = (f"the {role}" for role in roles)
+        raise UsageError(
+            f"`rebut {verb}` has no seat for {_joined(spare)}",
+            f"It takes {len(roles)} models: {', '.join(first)} and {last}. Nothing was called.",
+        )
+    return dict(zip(roles, models, strict=False))
+
+
+def _joined(who: object) -> str:
+    return who if isinstance(who, str) else ", ".join(map(str, who)) if isinstance(who, Sequence) else str(who)
 
 
 def _authors(models: Sequence[str]) -> list[str]:

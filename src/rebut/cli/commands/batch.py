@@ -230,13 +230,15 @@ def _lines_of(command: str, file: str, company: str | None) -> tuple[list[BatchL
     from pathlib import Path
 
     from rebut.batch.lines import each
+    from rebut.cli.options import models_of
     from rebut.core import files
     from rebut.core.errors import UsageError
+    from rebut.setup import verbs
 
     template: dict[str, Any] = {"protocol": "cross", "target": {"kind": "code", "scope": "commit:{}"}}
     template["settings"] = {"rounds": 1, "skip_materialize_opposite": True}
     if company:
-        template["seats"] = dict(zip(("critic", "judge"), company.split(","), strict=False))
+        template["seats"] = dict(verbs.review(models_of(company)).roles)
     if file:
         try:
             template = json.loads(files.read(Path(file), 1_000_000).decode())

@@ -20,6 +20,7 @@ from rebut.cli.options import (
     cross_options,
     gating_of,
     judge_options,
+    models_of,
     review_options,
     several_judges,
     target_options,
@@ -71,7 +72,7 @@ def ask_command(question: str, company: str | None, **named: Any) -> int:
     question = topic_of(question)
     if not question.strip():
         raise click.UsageError("the question is empty")
-    who = _company(company)
+    who = models_of(company)
     several_judges(named)
     return _go(verbs.ask(who), question, named)
 
@@ -94,7 +95,7 @@ def review_command(what: str, fix: bool, interactive: bool, company: str | None,
     named["mode"] = "manual" if interactive else named["mode"]
     named["skip_materialize_opposite"] |= not (fix or named["apply_patch"])
     named["skip_materialize_opposite"] = named["skip_materialize_opposite"] or None
-    verb = verbs.review(_company(company))
+    verb = verbs.review(models_of(company))
     if _chosen(what):
         return _go(verb, "", named, wanted_by("", named))
     for name in CHOOSE:
@@ -128,7 +129,7 @@ def plan_command(file: str, rewrite: bool, company: str | None, **named: Any) ->
     """Review a plan or a proposal in FILE; - reads standard input."""
     from rebut.cli.shorthand import of_plan, to_rewrite
 
-    who = _company(company)
+    who = models_of(company)
     chosen = _chosen(file)
     if not file and not chosen:
         raise click.UsageError("missing argument 'FILE': the plan to review")
@@ -169,13 +170,6 @@ def _chosen(what: str) -> list[str]:
     if what and chosen:
         raise click.UsageError(f"give {what} or --{chosen[0].replace('_', '-')}, not both: each says what to review")
     return chosen
-
-
-def _company(given: str | None) -> list[str]:
-    who = [name.strip() for name in given.split(",")] if given else []
-    if given is not None and not all(who):
-        raise click.UsageError(f"--with takes models joined by commas, got {given!r}")
-    return who
 
 
 CHOOSE = (

@@ -335,7 +335,7 @@ def test_gate_export_and_show_need_neither_the_protocol_nor_a_call(folder: Path)
 def test_a_gate_judges_reviews_only(folder: Path) -> None:
     duel = duels.seats(folder.parent)
     rebut(folder, "duel", "Redis?", *(w for role, spec in duel.items() for w in (f"--{role}", spec)), "-q")
-    done = rebut(folder, "gate")
+    done = rebut(folder, "gate", sessions.sessions(sessions.home())[0].id)
     assert done.returncode == 2 and "is not a review" in done.stderr
 
 

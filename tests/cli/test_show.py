@@ -18,6 +18,7 @@ import pytest
 from console import at_a_terminal, pieces, piped
 
 import rebut
+from rebut import RebutError
 from rebut.record import sessions
 from rebut.record.events import Answered, Attempt
 from rebut.record.record import Record
@@ -257,3 +258,48 @@ def test_again_asks_everything_anew_also_when_it_has_to_be_resumed(
     answered = voices.events("", "answered")
     assert len(answered) == 5 and not any(e.copied_from for e in answered)  # type: ignore[union-attr]
     assert piped("fork", "last", "--again", "--dry-run", cwd=workspace).returncode == 2
+
+
+@pytest.mark.parametrize("later", ["a question", "a demo", "a question that has not ended"])
+def test_without_an_id_the_commands_for_reviews_take_the_last_review_and_say_which(  # C13
+    tmp_path: Path, shop: Path, later: str
+) -> None:
+    said = {
+        "r1/critique@critic": crosses.critique(crosses.raised()),
+        "r1/judgement@judge": crosses.judgement("C"),
+        "r1/version.code@judge": crosses.patch(),
+        "r2/critique@critic": crosses.critique(),
+    }
+    review = crosses.review(shop, said).session
+    commands = ("gate", "export --format comment", "export --format sarif", "export --format github", "apply --check")
+    alone = {words: piped(*words.split(), cwd=shop) for words in commands}
+    assert all(done.returncode in (0, 1) and done.stderr == "" for done in alone.values()), alone
+    if later == "a demo":
+        assert piped("demo", "--fast", cwd=shop).returncode == 0
+    else:
+        failing = {"*": {"fail": "auth"}} if "not ended" in later else duels.answers()
+        flags = [f"--{role}={spec}" for role, spec in duels.seats(tmp_path, failing).items()]
+        assert piped("duel", "Redis?", *flags, cwd=shop).returncode in (0, 3)
+    for words, before in alone.items():
+        done = piped(*words.split(), cwd=shop)
+        assert (done.returncode, done.stdout) == (before.returncode, before.stdout), done.stderr
+        assert done.stderr.startswith(f"  the last review is {review[:4]}") and len(done.stderr.splitlines()) <= 2
+    shown = piped("gate", "--json", cwd=shop)
+    assert json.loads(shown.stdout)["session"] == review and shown.stderr == ""
+
+
+def test_a_later_review_that_has_not_ended_is_not_passed_over(tmp_path: Path, shop: Path) -> None:  # C13, C17
+    done = {"r1/critique@critic": crosses.critique(), "r1/judgement@judge": crosses.judgement("A", {})}
+    crosses.review(shop, done)
+    assert piped("gate", cwd=shop).returncode == 0
+    with pytest.raises(RebutError):
+        crosses.review(shop, {"*": {"fail": "auth"}})
+    gate = piped("gate", cwd=shop)
+    assert gate.returncode == 3 and "has not ended" in gate.stderr
+
+
+def test_where_no_review_was_started_the_commands_for_reviews_say_so(tmp_path: Path, shop: Path) -> None:
+    assert piped("demo", "--fast", cwd=shop).returncode == 0
+    for words in ("gate", "apply", "apply F1", "export --format comment", "export --format sarif"):
+        done = piped(*words.split(), cwd=shop)
+        assert done.returncode == 2 and "no review was started in" in done.stderr and "rebut review" in done.stderr

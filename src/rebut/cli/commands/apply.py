@@ -29,12 +29,15 @@ def apply_command(
 ) -> int:
     """Apply the final patch of a review; with FINDING (such as F1), only the fixes of these findings.
 
+    Without SESSION, that of the last review.
+
     Git applies it: all files are changed, or none. It is refused if a reviewed file has changed since.
     """
     import asyncio
 
     from rebut.api import Setup
     from rebut.ci.apply import AlreadyApplied, NotApplied, apply
+    from rebut.cli.commands.show import review_folder
     from rebut.cli.output import say, say_json
     from rebut.core.errors import RebutError, UsageError
     from rebut.domain.session_status import outcome_of, status
@@ -43,7 +46,7 @@ def apply_command(
     if re.fullmatch(r"F\d+", id):  # the session was left out
         id, findings = "last", (id, *findings)
     setup = Setup()
-    there, folder, record = setup.for_session(id)
+    there, folder, record = setup.for_session(review_folder(id, quiet=as_json).name)
     outcome = outcome_of(record)
     if outcome is None:
         raise UsageError(f"session {record.opened.id} has not ended: {status(record)}", "Resume it first.")

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rebut.cli.commands.show import folder_of
+from rebut.cli.commands.show import folder_of, review_folder
 from rebut.cli.completion import SESSION
 from rebut.cli.options import json_flag
 
 if TYPE_CHECKING:
     from rebut.record.record import Record
+
+
+OF_A_REVIEW = ("sarif", "github")
+"""Formats that only a review has, so that `last` is the last review."""
 
 
 @click.command("export")
@@ -55,6 +59,8 @@ def export_command(
 ) -> int:
     """Export a session: as HTML, Markdown or JSON, its decision as an ADR, a review as SARIF or annotations.
 
+    Without ID, the last session of this folder; for sarif, github and comment, the last review.
+
     `comment` is a comment for a pull request: findings with their code, what was fixed since, and the gate. It is empty
     if there is nothing to say. ID may then be a SARIF file that rebut wrote. rebut does not post the comment:
     docs/pull-requests.md has a workflow that does, and keeps it up to date.
@@ -78,10 +84,10 @@ def export_command(
         if not text and output is None:
             return 0
     else:
-        record = sessions.load(folder_of(id))
+        record = sessions.load(review_folder(id) if form in OF_A_REVIEW else folder_of(id))
         if form == "tests":
             return _tests(record, output, force)
-        if form in ("sarif", "github"):
+        if form in OF_A_REVIEW:
             text = _findings(record, form)
         elif form == "html":
             text = _page(folder_of(id), with_prompts)
@@ -187,7 +193,7 @@ def _comment(what: str, *, repository: str, commit: str, site: str, previous: Pa
         raise click.UsageError(f"--site {site!r} is not an address")
     file = Path(what)
     is_file = file.suffix in (".sarif", ".json") or file.is_file()
-    text = _read(file) if is_file else json.dumps(log(gated(sessions.load(folder_of(what)))))
+    text = _read(file) if is_file else json.dumps(log(gated(sessions.load(review_folder(what)))))
     old = _read(previous) if previous else ""
     return body(read_report(text, what), site=site, repository=repository, commit=commit, previous=old)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rebut.cli.commands.show import folder_of
+from rebut.cli.commands.show import review_folder
 from rebut.cli.completion import SESSION
 from rebut.cli.options import gate_options, json_flag
 from rebut.core.files import repository
@@ -28,7 +28,7 @@ USUAL = "P1"
 @gate_options
 @json_flag
 def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_json: bool) -> int:
-    """Pass or fail the review of session ID by its findings. Calls no model.
+    """Pass or fail the review of session ID by its findings. Calls no model. Without ID, the last review.
 
     The threshold is that of your flags or config, or a stricter one of the base commit; else P1. Exit code 1 if a
     finding at or above it is open, 3 if the review is inconclusive. A finding is open unless the judge rejected it or
@@ -38,7 +38,7 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
     from rebut.domain.gate_policy import Wish
     from rebut.record import sessions
 
-    record = sessions.load(folder_of(id))
+    record = sessions.load(review_folder(id, quiet=as_json))
     standing = gated(record, Wish(fail_on, on_inconclusive))
     if as_json:
         say_json({"session": record.opened.id, "gate": standing.ruling.to_json(), "exit": standing.ruling.code})

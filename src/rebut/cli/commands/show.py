@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,39 @@ def folder_of(id: str) -> Path:
     from rebut.record import sessions
 
     return sessions.find(sessions.home(), id, Path.cwd().resolve())
+
+
+def review_folder(id: str, *, quiet: bool = False) -> Path:
+    """The folder of a review that the user names; `last` is the last review, which is said if another debate is later.
+
+    A review that has not ended counts: an older one must not be taken for it.
+    """
+    if id != "last":
+        return folder_of(id)
+    from rebut.core.errors import UnknownSession
+    from rebut.domain.session_status import is_review
+    from rebut.record import sessions
+
+    here, later = Path.cwd().resolve(), False
+    for found in sessions.of_workspace(sessions.home(), here):
+        record = sessions.load(found.folder)
+        if is_review(record) or (record.closed is None and "target" in record.facts):
+            if later and not quiet:
+                _say_which(record)
+            return found.folder
+        later = True
+    raise UnknownSession(
+        f"no review was started in {here}", "`rebut review` starts one, `rebut list` shows what is there."
+    )
+
+
+def _say_which(record: Record) -> None:
+    from rebut.cli.output import folded, say
+    from rebut.core.text import cut
+    from rebut.record import sessions
+
+    short = sessions.short(sessions.home(), record.opened.id)
+    say(folded(f"  the last review is {short}: {cut(record.opened.topic, 60)}", sys.stderr), sys.stderr)
 
 
 @click.command("show")

@@ -287,6 +287,19 @@ def test_a_plan_is_rewritten_in_its_session_only(tmp_path: Path, workspace: Path
     assert left(workspace) == before and (tmp_path / "out/.kiln/tracks/phase-1/PLAN.md").is_file()
 
 
+@pytest.mark.parametrize("place", ["out", "deep/er/out", "../out"])
+def test_a_review_that_saves_its_files_says_last_where_they_are(tmp_path: Path, shop: Path, place: str) -> None:  # K9
+    (shop / "p.md").write_text("# Proposal\n\nWe drop the queue.\n")
+    words = ["plan", "p.md", "--with", company(tmp_path / "s", REVIEW, 2)]
+    assert "files:" not in voices.cli(*words, cwd=shop).stdout, "without --save they stay in the session"
+    done = voices.cli(*words, "--save", place, "-q", cwd=shop)
+    assert done.returncode == 0, done.stderr
+    [made] = (shop / place).glob("debate-*")
+    assert (made / "summary.md").is_file()
+    shown = f"{tmp_path / 'out'}/{made.name}/" if place == "../out" else f"{place}/{made.name}/"
+    assert "".join(done.stdout.rpartition("  files: ")[2].split()) == shown
+
+
 def test_a_rewrite_ends_with_the_diff_and_the_place_of_the_new_plan(tmp_path: Path, workspace: Path) -> None:  # K9
     (workspace / "PLAN.md").write_text("# Sessions\n\n## Goal\n\nKeep sessions.\n\n## Steps\n\n1. Sign them.\n")
     sat = revisions.seats(tmp_path / "s", revisions.answers(1))

@@ -580,7 +580,8 @@ def test_the_command_line_runs_a_plan_and_tells_what_changed(workspace: Path) ->
         (["draft", "T"], "draft"),
         (["plan", "T", "--phase", "0"], "0"),
         (["plan", "T", "--strategy", "vote"], "a plan has no strategy 'vote'"),
-        (["plan", "T", "--author", "scripted:x.json"], "needs 2 authors, got 1"),
+        (["plan", "T", "--author", "human"], "needs 2 authors, got 1"),
+        (["plan", "T", "--author", "scripted:x.json"], "x.json: cannot be read"),
     ],
 )
 def test_what_is_wrong_on_the_command_line_is_said_and_nothing_is_called(  # C17

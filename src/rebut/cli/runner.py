@@ -351,6 +351,8 @@ class CommandRun:
             say(shown, emphasis=True)
             if judged.rows:
                 say("\n".join(["", *judged.rows]), emphasis=True)
+            if not any(label == "files" for label, _ in outcome.rows) and (places := self._written()):
+                say(folded(f"  files: {', '.join(places)}", sys.stdout, 4))
             # The last line of a review sums it up. Of other outcomes, the first one may have left the screen.
             if self.repeats and outcome.review is None and shown.count("\n") + 2 > rows_of_terminal():
                 say("\n".join(["", *terminal.in_short(outcome, width())]), emphasis=True)
@@ -359,6 +361,16 @@ class CommandRun:
         if failed:
             say(folded(f"rebut: {failed}", sys.stderr), sys.stderr)
         return code
+
+    def _written(self) -> list[str]:
+        """The folders with files of this debate, relative to this one; without its session's, and git's own."""
+        if self.record is None or self.root is None:
+            return []
+        paths = [Path(path) for path in self.record.wrote]
+        folders = {path.parent for path in paths if not path.is_relative_to(self.root) and ".git" not in path.parts}
+        here = Path.cwd().resolve()
+        tops = sorted(one for one in folders if folders.isdisjoint(one.parents) and one.is_dir())
+        return [f"{one.relative_to(here) if one.is_relative_to(here) and one != here else one}/" for one in tops]
 
     def as_dict(self, result: Outcome | RebutError) -> dict[str, object]:
         """The outcome or the error, as JSON."""

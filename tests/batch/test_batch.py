@@ -81,15 +81,19 @@ def test_the_same_command_again_does_nothing_and_a_new_line_alone_is_run(workspa
     seats, out = duels.seats(tmp_path), tmp_path / "out.jsonl"
     given = [debate(seats, "a"), debate(seats, "b")]
     file = written(tmp_path / "in.jsonl", given)
-    assert piped("batch", file, "--out", str(out)).returncode == 0
+    first = piped("batch", file, "--out", str(out))
+    assert first.returncode == 0 and "run now" not in first.stdout, "nothing was there before"
     before, questions = out.read_bytes(), asked()
     done = piped("batch", file, "--out", str(out), "--json")
     assert done.returncode == 0 and out.read_bytes() == before and asked() == questions
-    assert json.loads(done.stdout)["ended_now"] == 0
+    assert json.loads(done.stdout) | {"ended_now": 0, "ended_before": 2} == json.loads(done.stdout)
+    assert "  run now: 0; there already, and not run again: 2\n" in piped("batch", file, "--out", str(out)).stdout
     written(tmp_path / "in.jsonl", [debate(seats, "c"), *given])
-    done = piped("batch", file, "--out", str(out), "--json")
-    assert json.loads(done.stdout) | {"ended_now": 1, "ended": 3} == json.loads(done.stdout)
+    done = piped("batch", file, "--out", str(out))
+    assert "3 debates: 3 ended" in done.stdout and "  run now: 1; there already, and not run again: 2\n" in done.stdout
     assert [row["id"] for row in rows_of(out)][2:] == ["c"]
+    done = piped("batch", file, "--out", str(out), "--json")
+    assert json.loads(done.stdout) | {"ended_now": 0, "ended": 3} == json.loads(done.stdout)
 
 
 def test_equal_lines_are_debates_of_their_own(workspace: Path, tmp_path: Path) -> None:

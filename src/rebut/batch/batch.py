@@ -75,6 +75,8 @@ class Batch:
         self.lines, self.results, self.at_once = lines, results, at_once
         self.sessions = results.sessions()
         self.left = deque(line for line in lines if not results.done(line.hash))
+        self.there = len(lines) - len(self.left)
+        """Debates that ended in earlier runs, and are not run again."""
         self.running = 0
         self.ended = 0
         """Debates that ended in this run, the failed ones included."""

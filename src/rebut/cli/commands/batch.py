@@ -328,6 +328,7 @@ def _summed(batch: Batch, out: str, code: int) -> dict[str, Any]:
         "failed": len(failed),
         "missing": len(batch.lines) - len(rows),
         "ended_now": batch.ended,
+        "ended_before": batch.there,
         "ends": dict(ends.most_common()),
         "usd": total_usd(row.usd for row in rows),
         "out": out,
@@ -343,6 +344,8 @@ def _rows(shown: dict[str, Any], file: str) -> list[str]:
     parts = [f"{shown['ended']} ended"]
     parts += [f"{shown[name]} {name}" for name in ("failed", "missing") if shown[name]]
     rows = [f"  {counted(shown['debates'], 'debate')}: {', '.join(parts)}; {money(shown['usd'])}"]
+    if shown["ended_before"]:
+        rows.append(f"  run now: {shown['ended_now']}; there already, and not run again: {shown['ended_before']}")
     rows += [f"    {count:>5}   {name}" for name, count in shown["ends"].items()]
     if "limit" in shown:
         rows.append(f"  stopped: {flag(shown['limit'])} leaves no room for the next call; raise it to continue")

@@ -47,6 +47,7 @@ async def start(protocol: str | Path, topic: str = "", *, setup: Setup | None = 
 
 
 async def _start(setup: Setup, protocol: str | Path, topic: str, **named: Any) -> Outcome:
+    _must_be(topic, "a debate takes its topic", str)
     if "target" in named:
         from rebut.workspace.targets.target import Wanted
 
@@ -141,6 +142,7 @@ async def ask_async(
     question: str, *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any
 ) -> Outcome:
     """`ask`, for async code."""
+    _must_be(question, "ask takes a question", str)
     if not question.strip():
         raise UsageError("the question is empty")
     return await _short(verbs.ask(_models(models)), question, None, quick, deep, named)
@@ -152,6 +154,7 @@ def review(
     """A critic reads a change, and a judge weighs the findings: `rebut review`.
 
     `change` is a diff, a commit, a range A..B or a file; if it is empty, the uncommitted changes, or else this branch.
+    A `Path` is always a file.
     With `fix=True`, the debate also writes a patch.
     """
     event_loop.refuse_to_wait("review", "review_async")
@@ -162,10 +165,13 @@ async def review_async(
     change: str | Path = "", *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any
 ) -> Outcome:
     """`review`, for async code."""
-    what = str(change)
+    _must_be(change, "review takes a change", str, Path)
+    what, is_file = str(change), isinstance(change, Path)
 
     async def wanted(setup: Setup) -> Wanted:
-        if "\n" in what:
+        if is_file:
+            verbs.must_be_file(what, setup.workspace, "Give a commit or a range as str.")
+        elif "\n" in what:
             from rebut.workspace.targets.target import Wanted
 
             return Wanted(target="code", content=what)
@@ -187,12 +193,21 @@ async def plan_async(
     path: str | Path, *, models: Sequence[str] = (), quick: bool = False, deep: bool = False, **named: Any
 ) -> Outcome:
     """`plan`, for async code."""
+    _must_be(path, "plan takes the path of a file", str, Path)
+    if "\n" in str(path):
+        raise UsageError("plan takes the path of a file, got a text of several lines", "Write the text to a file.")
 
     async def wanted(setup: Setup) -> Wanted:
         return verbs.text_file(str(path), setup.workspace)
 
     named["skip_materialize_opposite"] = True
     return await _short(verbs.plan(_models(models)), "", wanted, quick, deep, named)
+
+
+def _must_be(given: object, takes: str, *kinds: type) -> None:
+    if not isinstance(given, kinds):
+        names = " or ".join("pathlib.Path" if kind is Path else kind.__name__ for kind in kinds)
+        raise UsageError(f"{takes}, got {type(given).__name__}", f"Give it as {names}.")
 
 
 def _models(given: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ import pytest
 
 from rebut.cli.app import enter
 from rebut.cli.commands import check
+from rebut.setup import checked_text
 
 PLAN = """# Plan
 
@@ -113,7 +114,7 @@ def test_half_a_text_is_never_looked_up_as_if_it_were_the_whole(
     workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     # what is cut off might cite a file that is not there
-    monkeypatch.setattr(check, "LARGEST", 100)
+    monkeypatch.setattr(checked_text, "LARGEST", 100)
     text = b"all is well\n" * 20 + b"src/nowhere.py:3\n"
     (workspace / "long.md").write_bytes(text)
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text)))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import aclosing
 from dataclasses import FrozenInstanceError
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,56 @@ def test_check_is_ok_unless_a_citation_is_absent_and_its_result_does_not_change(
         checked.citations[0].line = 7  # type: ignore[misc]
     with pytest.raises(rebut.UsageError, match="there is no folder"):
         rebut.check("app.py:1", root=tmp_path / "nowhere")
+
+
+def test_check_reads_a_path_as_the_command_does_and_takes_a_str_for_the_text_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLE.parent)
+    for file, root in ((Path("check/PLAN.md"), None), (EXAMPLE / "PLAN.md", EXAMPLE), (Path("check/PLAN.md"), "check")):
+        words = [str(REBUT), "check", str(file), "--json", *(["--root", str(root)] if root else [])]
+        told = json.loads(forkserver.run(words, capture_output=True, text=True).stdout)
+        checked = rebut.check(file, root=root)
+        assert checked.counts == told["counts"] and [c.place for c in checked.citations] == [
+            row["place"] for row in told["citations"]
+        ]
+        assert checked == asyncio.run(rebut.check_async(file, root=root))
+    text = rebut.check("check/PLAN.md")
+    assert [one.place for one in text.citations] == ["check/PLAN.md"], "a text of one citation"
+    (tmp_path / "bin.md").write_bytes(b"\0\1")
+    for path, why in ((tmp_path / "none.md", "none.md cannot be read"), (tmp_path, "cannot be read"),
+                      (tmp_path / "bin.md", "bin.md is binary")):  # fmt: skip
+        with pytest.raises(rebut.UsageError, match=why):
+            rebut.check(path)
+
+
+@pytest.mark.parametrize("given", [None, b"app.py:1", 7, ["app.py:1"]], ids=repr)
+def test_what_is_neither_a_text_nor_a_path_is_refused_with_what_to_give(shop: Path, given: Any) -> None:
+    for act, takes, give in (
+        (rebut.check, "check takes a text or the path of a file", "Give the text as str, or a file as pathlib.Path."),
+        (rebut.ask, "ask takes a question", "Give it as str."),
+        (rebut.review, "review takes a change", "Give it as str or pathlib.Path."),
+        (rebut.plan, "plan takes the path of a file", "Give it as str or pathlib.Path."),
+        (partial(rebut.run, "duel"), "a debate takes its topic", "Give it as str."),
+    ):
+        with pytest.raises(rebut.UsageError) as refused:
+            act(given)
+        assert refused.value.message == f"{takes}, got {type(given).__name__}" and refused.value.hint == give
+    with pytest.raises(rebut.UsageError, match="ask takes a question, got PosixPath"):
+        rebut.ask(Path("question.md"))  # type: ignore[arg-type]
+    assert not sessions.sessions(sessions.home())
+
+
+def test_a_path_to_review_is_a_file_and_never_a_commit_and_a_plan_is_no_text(tmp_path: Path, shop: Path) -> None:
+    sat = company(tmp_path / "s", REVIEW, 2).split(",")
+    assert rebut.review(Path("api/orders.py"), models=sat, workspace=shop).review
+    for refused, why in (
+        (lambda: rebut.review(Path("HEAD"), models=sat, workspace=shop), "there is no file HEAD"),
+        (lambda: rebut.review(Path("A..B"), models=sat, workspace=shop), "there is no file A..B"),
+        (lambda: rebut.plan("# Plan\n\nUse Redis.\n", models=sat, workspace=shop), "got a text of several lines"),
+    ):
+        with pytest.raises(rebut.UsageError, match=why):
+            refused()
 
 
 def test_check_in_a_running_loop_says_what_to_write_there(tmp_path: Path) -> None:

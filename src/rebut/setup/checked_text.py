@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rebut.core import event_loop
+from rebut.core import event_loop, files
 from rebut.core.errors import UsageError
 from rebut.core.files import real, repository
 from rebut.core.frozen import frozen
@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from rebut.domain.checks import CodeCheck
     from rebut.proof.checks import CheckRunner
     from rebut.proof.fenced_checks import FencedCheck
+
+
+LARGEST = 20_000_000
+BINARY = 8_000
+"""Bytes at the start of a file; a zero byte among them means binary."""
 
 
 @frozen
@@ -57,18 +62,28 @@ class CheckedText:
         return all(one.mark != "absent" for one in self.citations)
 
 
-def check(text: str, *, root: Path | str | None = None, folder: Path | str | None = None) -> CheckedText:
-    """Look up every citation in a text. No model is called.
+def check(text: str | Path, *, root: Path | str | None = None, folder: Path | str | None = None) -> CheckedText:
+    """Look up every citation in a text, or in the text of a file that is given as a `Path`. No model is called.
 
     `root` is the folder that the citations refer to, by default the current one; `folder` is the folder of the text
-    itself, if it has one: its paths may also start there.
+    itself, if it has one: its paths may also start there. For a file it is the file's own.
     """
     event_loop.refuse_to_wait("check", "check_async")
     return event_loop.run(check_async(text, root=root, folder=folder))
 
 
-async def check_async(text: str, *, root: Path | str | None = None, folder: Path | str | None = None) -> CheckedText:
+async def check_async(
+    text: str | Path, *, root: Path | str | None = None, folder: Path | str | None = None
+) -> CheckedText:
     """`check`, for async code."""
+    if isinstance(text, Path):
+        folder = real(text).parent if folder is None else folder
+        text = text_of(text)
+    elif not isinstance(text, str):
+        raise UsageError(
+            f"check takes a text or the path of a file, got {type(text).__name__}",
+            "Give the text as str, or a file as pathlib.Path.",
+        )
     workspace = real(Path(root or Path.cwd()))
     if not workspace.is_dir():
         raise UsageError(f"there is no folder {root}")
@@ -78,6 +93,24 @@ async def check_async(text: str, *, root: Path | str | None = None, folder: Path
     return CheckedText(
         tuple(CheckedCitation(f.line, f.citation.place, f.citation.quote, m.mark, m.note, m.moved_to) for f, m in found)
     )
+
+
+def text_of(file: Path) -> str:
+    """The text of a file that is checked, a pipe included."""
+    try:
+        data = files.read(file, LARGEST + 1, pipes=True)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    return decoded(data, str(file))
+
+
+def decoded(data: bytes, name: str) -> str:
+    """What was read, as text. UsageError if it is too large or binary."""
+    if len(data) > LARGEST:  # the rest would go unchecked
+        raise UsageError(f"{name} is larger than the limit of {LARGEST:,} bytes")
+    if b"\0" in data[:BINARY]:
+        raise UsageError(f"{name} is binary", "Only text files can be checked.")
+    return data.decode(errors="replace")
 
 
 def run_checks(text: str, *, root: Path | None = None, folder: Path | None = None) -> list[tuple[int, CodeCheck]]:

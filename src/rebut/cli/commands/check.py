@@ -16,9 +16,6 @@ from rebut.cli.completion import PATH
 from rebut.cli.options import json_flag
 
 BAD = ("absent", "moved")
-LARGEST = 20_000_000
-BINARY = 8_000
-"""Bytes at the start of a file; a zero byte among them means binary."""
 MOST = 200
 EXAMPLE = 'A citation looks like this: src/app.py:12 "the words on that line"'
 SLOW = 2.0
@@ -129,17 +126,14 @@ def _said_if_slow(text: str, *, wanted: bool) -> Iterator[None]:
 
 
 def _text(file: str) -> tuple[str, str, Path | None]:
-    from rebut.core import files
     from rebut.core.errors import UsageError
+    from rebut.setup.checked_text import LARGEST, decoded, text_of
 
-    name, base = ("standard input", None) if file == "-" else (file, Path(os.path.realpath(file)).parent)
+    if file != "-":
+        return text_of(Path(file)), file, Path(os.path.realpath(file)).parent
+    name = "standard input"
     try:
-        most = LARGEST + 1
-        data = sys.stdin.buffer.read(most) if base is None else files.read(Path(file), most, pipes=True)
+        data = sys.stdin.buffer.read(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from error
-    if len(data) > LARGEST:  # the rest would go unchecked
-        raise UsageError(f"{name} is larger than the limit of {LARGEST:,} bytes")
-    if b"\0" in data[:BINARY]:
-        raise UsageError(f"{name} is binary", "Only text files can be checked.")
-    return data.decode(errors="replace"), name, base
+    return decoded(data, name), name, None

@@ -138,6 +138,29 @@ def test_a_finding_over_several_lines_counts_when_one_of_them_was_written() -> N
     assert found.findings[0].evidence[0].quote == "shell=True,"
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "old", "new", "rule"),
+    [
+        ("Dockerfile", "FROM debian:12\nRUN set -e; \\\n    @\nUSER me\n", "ls", "sudo ls", "DL3004"),
+        ("Dockerfile", "FROM debian:12\nRUN <<E\nset -e\n@\nE\n", "ls", "sudo ls", "DL3004"),
+        ("Dockerfile", "FROM debian:12\nRUN a; \\\r b; \\\n    @\n", "ls", "sudo ls", "DL3004"),
+        ("a.js", "export const a = {\n  b: 1,\n  @: 2,\n};\n", "c", "b", "no-dupe-keys"),
+    ],
+)
+def test_a_finding_counts_where_the_tool_names_only_the_first_line_of_several(
+    path: str, text: str, old: str, new: str, rule: str
+) -> None:  # J7
+    found = critique(changed(path, text.replace("@", old), text.replace("@", new)))
+    one = with_rule(found, rule)
+    assert not found.agrees and new in one.evidence[0].quote, "the line that was written is cited"
+
+
+def test_a_finding_ends_with_its_own_instruction() -> None:  # J7
+    text = "FROM debian:12\nRUN cd /x && ls\n\nEXPOSE {}\n"
+    found = critique(changed("Dockerfile", text.format(80), text.format(81)))
+    assert found.agrees and not found.findings
+
+
 def test_a_renamed_file_is_held_against_what_it_was() -> None:  # J7
     before = "import os\n"
     found = ruff(changed("new.py", before, "import os\nimport re\n", old_path="old.py"))
@@ -293,6 +316,10 @@ SILENT = [
     ("a.sh", "#!/bin/sh\necho $1 # shellcheck disable=SC2086\n", "SC2086", "P2"),
     ("a.sh", "#!/bin/sh\n# shellcheck disable=SC2086\necho $1\n", "SC2086", "P2"),
     ("a.sh", "#!/bin/sh\n# shellcheck shell=sh disable=SC2086\necho $1\n", "SC2086", "P2"),
+    ("a.sh", "#!/bin/sh\n#\u00a0shellcheck disable=SC2086\necho $1\n", "SC2086", "P2"),
+    ("a.sh", "#!/bin/sh\n# shellcheck\u2003disable=SC2086\necho $1\n", "SC2086", "P2"),
+    ("a.sh", "#!/bin/sh\n# \u200bshellcheck shell=sh disable=SC2086\necho $1\n", "SC2086", "P2"),
+    ("a.sh", "#!/bin/sh\n# shellcheck shell=sh# disable=SC2086\necho $1\n", "SC2086", "P2"),
     ("a.js", "debugger; // eslint-disable-line\n", "no-debugger", "P2"),
     ("a.js", "// eslint-disable-next-line no-debugger\ndebugger;\n", "no-debugger", "P2"),
     ("a.js", "debugger; // oxlint-disable-line\n", "no-debugger", "P2"),
@@ -365,6 +392,25 @@ def test_a_comment_at_the_head_of_a_file_silences_nothing(path: str, head: str, 
     text = DEFECTS[path][0]
     silent = text.replace("\n", f"\n{head}", 1) if text.startswith("#!") else head + text
     assert with_rule(critique(changed(path, None, silent)), rule).severity in ("P1", "P2")
+
+
+def test_a_comment_of_shellcheck_in_a_command_of_a_dockerfile_silences_nothing() -> None:  # J7
+    for space in (" ", "\u202f", "\u200b"):
+        text = f"FROM debian:12\nRUN <<E\n#{space}shellcheck{space}disable=SC2086\nrm $1\nE\n"
+        assert with_rule(critique(changed("Dockerfile", None, text)), "SC2086")
+
+
+@pytest.mark.parametrize("stop", ["#!/bin/zsh", "#!/bin/sh\nfi", "#!/bin/sh\n}", "#!/bin/sh\n&&", "#!/bin/sh\na(b"])
+def test_a_script_of_the_base_that_shellcheck_stops_reading_is_unread(stop: str) -> None:  # C5 J7
+    found = critique(changed("a.sh", f"{stop}\necho 1\n", f"{stop}\necho 1\nrm -r $1\n"))
+    assert not found.agrees and any("Not read completely: a.sh" in one for one in found.suggestions)
+
+
+@pytest.mark.parametrize("head", ["// @flow", "/* @noflow */", "/**\n * @flow strict\n */"])
+def test_a_file_that_calls_itself_flow_is_read_or_told_as_unread(head: str) -> None:  # C5 J7
+    assert "no-debugger" in " ".join(rules_of(critique(changed("a.js", None, f"{head}\ndebugger;\n"))))
+    found = critique(changed("a.js", None, f"{head}\ndebugger;\n(1: any);\n"))
+    assert not found.agrees and any("Not read completely: a.js" in one for one in found.suggestions)
 
 
 NAMES = (

@@ -99,18 +99,24 @@ def _caught(analyser: Analyser, item: Json, by_name: Mapping[str, FileCopy], fol
     level = next(iter(texts(report.level)), "")
     grade = next((g for g in analyser.grades if _graded(g, rule, level)), analyser.grades[-1])
     line = one.line(rows[0])
+    statement = _end_of_statement(one.lines, line, analyser.begins) if analyser.begins else line
     return LinterFinding(
         analyser.name,
         rule,
         one,
         line,
         min(line, one.line(min(ends))),
-        max(line, one.line(last)),
+        max(statement, one.line(last)),
         printable(next(iter(texts(report.message)), rule), _LONGEST),
         grade,
         printable(next(iter(texts(report.help)), ""), _LONGEST),
         () if one.rows else tuple(_edits(analyser, item)),
     )
+
+
+def _end_of_statement(lines: Sequence[str], first: int, begins: str) -> int:
+    """The last line before the next statement."""
+    return next((n for n, line in enumerate(lines[first:], first) if re.match(begins, line)), len(lines))
 
 
 def _edits(analyser: Analyser, item: Json) -> Iterator[Edit]:

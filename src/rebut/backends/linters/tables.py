@@ -102,6 +102,9 @@ class Analyser:
     """One process per file, for a tool that fails on all files if one is broken."""
     exits: tuple[int, ...] = (0, 1)
     """Exit codes with which there is a report."""
+    begins: Regex = ""
+    """How a line looks with which a statement begins, for a tool that does not say where a finding ends: the finding is
+    about all lines before the next such line."""
     unread_rules: tuple[str, ...] = ()
     """Rules whose findings mean that the rest of the file was not read."""
     masks: Regex = ""

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from repositories import commit, git, lines, look, redact, submodule
 
-from rebut.workspace.git import Git, GitFailed
+from rebut.protocols.cross.settings import common_dir
+from rebut.workspace.git import Git, GitFailed, refusal
 from rebut.workspace.snapshot import take
 from rebut.workspace.tree import LiveView, Text, UnreadableFile, View
 
@@ -172,3 +173,30 @@ def test_a_cancelled_git_call_ends_its_process(repo: Path, tmp_path: Path) -> No
             os.kill(pid, 0)
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("place", ["refs/heads/one", "objects/one", "commondir", "gitdir", "objects/info/alternates"])
+@pytest.mark.parametrize("odd", ["a circle", "no name", "far too long"])
+def test_odd_paths_in_a_git_folder_are_read_as_they_are_or_refused(repo: Path, place: str, odd: str) -> None:  # C5 C16
+    names = place in ("commondir", "gitdir", "objects/info/alternates")
+    path = repo / ".git" / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if odd == "a circle":
+        circle = repo / ".git/circle" if names else path
+        circle.symlink_to(circle.name)
+        if names:
+            path.write_text("circle" if place == "commondir" else f"{circle}\n")
+    else:
+        path.write_bytes(b".\0x\n" if odd == "no name" else b"x\n" * 200_000)
+    opened = asyncio.run(Git.open(repo))
+    assert opened is None or place not in ("commondir", "objects/info/alternates")
+    assert asyncio.run(refusal(repo)) or opened
+
+
+@pytest.mark.parametrize("said", ["gitdir: a\0b", "gitdir: .git/circle", "gitdir: .bare"])
+def test_a_git_file_with_an_odd_path_is_not_followed(tmp_path: Path, said: str) -> None:  # C5
+    bare = tmp_path / ".bare"
+    bare.mkdir()
+    (bare / "commondir").write_text("a\0b")
+    (tmp_path / ".git").write_text(said)
+    assert common_dir(tmp_path) is None

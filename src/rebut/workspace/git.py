@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 TIMEOUT = 60.0
 OUTPUT_CAP = 256_000_000
 MOST_FILTERS = 200
+LONGEST_ALTERNATES = 64_000
+"""Bytes of a file that names the object stores of other repositories."""
 
 # A plain `git status` or `git diff` starts clean filters, a file-system monitor and more. None is needed to read.
 OFF = (
@@ -421,12 +423,20 @@ def _names(home: Path, top: Path) -> bool:
         return True
     try:
         if (named := home / "gitdir").is_file():
-            return Path(home, named.read_text("utf-8", "replace").strip()).resolve() == top / ".git"
+            return _real(Path(home, named.read_text("utf-8", "replace").strip())) == top / ".git"
         config = (home / "config").read_text("utf-8", "replace")
     except OSError:
         return False
     tree = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", config, re.M)
-    return tree is not None and Path(home, tree[1].strip('"')).resolve() == top
+    return tree is not None and _real(Path(home, tree[1].strip('"'))) == top
+
+
+def _real(path: Path) -> Path | None:
+    """Where a path of the repository leads; None for links that lead in a circle, and for what is no name of a file."""
+    try:
+        return path.resolve()
+    except (RuntimeError, ValueError, OSError):  # the first is how Python up to 3.12 reports such links
+        return None
 
 
 def _leads_outside(home: Path, top: Path) -> Path | None:
@@ -440,7 +450,10 @@ def _leads_outside(home: Path, top: Path) -> Path | None:
     places, common = [home], home / "commondir"
     try:
         if common.is_file():
-            places.append(Path(home, common.read_text("utf-8", "replace").strip()).resolve())
+            shared = _real(Path(home, common.read_text("utf-8", "replace").strip()))
+            if shared is None:
+                return common
+            places.append(shared)
     except OSError:
         return common
     if not places[-1].is_relative_to(top):
@@ -449,7 +462,7 @@ def _leads_outside(home: Path, top: Path) -> Path | None:
         names = ("HEAD", "config", "packed-refs", "index", "objects", "refs", "reftable")
         links = [inside for name in names if (inside := place / name).is_symlink()]
         links += [link for name in ("refs", "objects", "reftable") for link in _links_in(place / name)]
-        if link := next((link for link in links if not link.resolve().is_relative_to(top)), None):
+        if link := next((link for link in links if not (_real(link) or top).is_relative_to(top)), None):
             return link
         if borrowed := _borrows_from_outside(place / "objects", top):
             return borrowed
@@ -469,18 +482,25 @@ def _links_in(folder: Path) -> Iterator[Path]:
 
 
 def _borrows_from_outside(objects: Path, top: Path) -> Path | None:
-    """The file by which git would read the objects of a repository outside `top`. One inside may name another."""
+    """The file by which git would read the objects of a repository outside `top`. One inside may name another.
+
+    One that is far longer than git writes it counts as such a file, too: to look at each line would take minutes.
+    """
     stores = [objects.resolve()]
     for store in stores:
         named = store / "info/alternates"
         try:
-            lines = named.read_text("utf-8", "replace").splitlines() if named.is_file() else []
+            if not named.is_file():
+                continue
+            if named.stat().st_size > LONGEST_ALTERNATES:
+                return named
+            lines = named.read_text("utf-8", "replace").splitlines()
         except OSError:
             return named
         for line in lines:
             # A name in quotes is written as in C; what it says does not matter, since it is not what git itself writes.
-            place = Path(store, line).resolve()
-            if line.startswith('"') or not place.is_relative_to(top):
+            place = _real(Path(store, line))
+            if line.startswith('"') or place is None or not place.is_relative_to(top):
                 return named
             if line and not line.startswith("#") and place not in stores:
                 stores.append(place)

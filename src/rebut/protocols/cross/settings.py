@@ -182,6 +182,6 @@ def common_dir(workspace: Path) -> Path | None:
             # A `.git` file may name any folder there is: only this repository's own is written to.
             is_git = (place / "HEAD").is_file() and (place / "objects").is_dir()
             return place if is_git and mine else None
-        except OSError:
+        except (OSError, RuntimeError, ValueError):  # also links that lead in a circle, and what is no name of a file
             return None
     return None

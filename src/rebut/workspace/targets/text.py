@@ -74,7 +74,7 @@ def confined(root: Path, path: str) -> Path:
     place = Path(os.path.normpath(root.resolve() / Path(path).expanduser()))
     try:
         real = place.resolve()
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{path} is a link that leads nowhere", "Name the file itself.") from error
     if place.is_relative_to(top) and not real.is_relative_to(top):
         raise UsageError(f"{path} is a link that leads out of the workspace", f"If you mean {real}, name that.")

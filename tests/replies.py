@@ -41,6 +41,19 @@ def unseen(text: str) -> str:
     return json.dumps({f"{name}\x07": value for name, value in json.loads(text).items()})
 
 
+def renamed(text: str, change: Callable[[str], str]) -> str:
+    """The same with other names of the fields."""
+    return json.dumps({change(name): value for name, value in json.loads(text).items()})
+
+
+def cyrillic(name: str) -> str:
+    return name.translate(str.maketrans("aceiosp", "асеіоѕр"))
+
+
+def wide(name: str) -> str:
+    return "".join(chr(ord(sign) + 0xFEE0) for sign in name)
+
+
 def commented(text: str, comment: str) -> str:
     return text.replace("{", "{ " + comment + "\n", 1)
 
@@ -127,6 +140,13 @@ def _kinds() -> list[Kind]:
         ("fields twice, and an objection behind", back, lambda a, o: f"{both(o, a)}\n{o}"),
         ("fields twice, with the same values", back, lambda a, o: both(a, a)),
         ("fields twice, apart from what is not seen", back, lambda a, o: both(o, unseen(a))),
+        ("fields twice, apart from capitals", back, lambda a, o: both(a, renamed(o, str.title))),
+        ("fields twice, apart from a space", back, lambda a, o: both(a, renamed(o, lambda name: f"{name} "))),
+        ("fields twice, apart from a sign without a width", back, lambda a, o: both(a, renamed(o, "\u200b".__add__))),
+        ("fields twice, apart from an accent", back, lambda a, o: both(a, renamed(o, lambda name: f"{name}\u0301"))),
+        ("fields twice, in letters that look alike", back, lambda a, o: both(renamed(o, cyrillic), a)),
+        ("fields twice, in wide letters", back, lambda a, o: both(a, renamed(o, wide))),
+        ("objection, fields twice, apart from capitals", "objection", lambda a, o: both(o, renamed(a, str.title))),
         # syntax errors
         ("approval with a comma too many", back, lambda a, o: a[:-1] + ",}"),
         ("approval with a comment", back, lambda a, o: commented(a, "// must not be approved")),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -42,11 +43,16 @@ BROKEN = (
     "from valid JSON, without comments"
 )
 TWICE = "the reply names a field twice in one object; name each once"
+LOOKS_LIKE = (
+    "the reply agrees, keeps, concedes or resolves something, and its field {!r} only looks like `{}`; correct the name"
+)
 DIFFERENT = "the reply has several JSON objects that differ; give the one that counts"
 _ANY_OPENING = re.compile(r"[ \t]*(`{3,}+|~{3,}+)[^`]*$")
 _OPENING = re.compile(r"[ \t]*+(`{3,}+|~{3,}+)[ \t]*+(?:json[c5]?+)?[ \t]*+$", re.I)
 _ODD_ESCAPE = re.compile(r"\\[^nt\"\\/]")
 """An escape of JSON that may become a control character or a lone surrogate."""
+_LETTERS = dict(zip("асԁеһіјӏорԛѕуѵхɑαɡıοτυνкпт", "acdehijlopqsyvxaagiotuvknt", strict=True))
+"""Letters of other alphabets that look like those of a field's name."""
 _SIGNS = re.compile(r'\\.|["{}]', re.S)
 
 
@@ -80,7 +86,10 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
         try:
             found = _loaded(_unfenced(whole))
             if found is not None:
-                return _filled(found, schema, plain=not _ODD_ESCAPE.search(whole) and clean(whole) == whole)
+                value = _filled(found, schema, plain=not _ODD_ESCAPE.search(whole) and clean(whole) == whole)
+                if (odd := _odd_name(found, schema)) and type(value).is_agreement(value):
+                    raise UnreadableReply(LOOKS_LIKE.format(*odd))
+                return value
         except _NamedTwice:
             raise UnreadableReply(TWICE) from None
         except _DoesNotFit as error:
@@ -190,6 +199,38 @@ def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -
         # Such as a server's error message: where every field has a default, it would be a form without objections.
         raise _DoesNotFit("the reply has none of the fields that were asked for")
     return value
+
+
+def _odd_name(given: object, schema: type[Form]) -> tuple[str, str] | None:
+    """A name in an object that looks like that of a field and is none, and that field.
+
+    It is ignored, as every unknown name: an objection under it would be lost, beside a field that agrees.
+    """
+    from rebut.domain.forms import entry_of
+
+    if not isinstance(given, dict):
+        rows = given if isinstance(given, list) else ()
+        return next((odd for row in rows if (odd := _odd_name(row, schema))), None)
+    names = {*schema.model_fields, *(f.alias for f in schema.model_fields.values() if f.alias)}
+    for name, value in given.items():
+        if name in names:
+            inner = entry_of(schema, name)
+            odd = _odd_name(value, inner) if inner else None
+        else:
+            seen = _as_seen(name)
+            odd = next(((name, field) for field in schema.model_fields if _as_seen(field) == seen), None)
+        if odd:
+            return odd
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _as_seen(name: str) -> str:
+    """The letters and digits of a name as a reader sees them: without case, marks, spaces and signs."""
+    import unicodedata
+
+    plain = unicodedata.normalize("NFKD", name[:100]).casefold()
+    return "".join(_LETTERS.get(one, one) for one in plain if one.isalnum())
 
 
 def _leave_out(given: Any, schema: type[Form], path: Sequence[str | int]) -> bool:

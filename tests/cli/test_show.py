@@ -131,6 +131,20 @@ def test_without_a_pager_it_is_printed(
     assert seen.code == 0 and "Sign cookies, and drop the store." in seen.text and not kept.exists()
 
 
+@pytest.mark.parametrize("places", [".::{}", "{}:bin", ""])
+def test_a_pager_in_a_relative_place_of_the_path_is_not_run(
+    seats: dict[str, str], workspace: Path, places: str
+) -> None:  # C9
+    (workspace / "bin").mkdir()
+    for planted in (workspace / "planted", workspace / "bin/planted"):
+        planted.write_text("#!/bin/sh\ntouch ran\n")
+        planted.chmod(0o755)
+    env = {"PAGER": "planted", "PATH": places.format(os.environ["PATH"])}
+    seen = at_a_terminal("show", "last", env=env, cwd=workspace)
+    assert seen.code == 0 and "Sign cookies, and drop the store." in seen.text
+    assert not (workspace / "ran").exists()
+
+
 def test_what_fits_on_the_screen_needs_no_pager(tmp_path: Path, workspace: Path) -> None:
     own = voices.protocol(tmp_path, "return done()")
     rebut.run(own, "tea", workspace=workspace, author="fake:a", critic="fake:b", backends={"fake": voices.Voice()})

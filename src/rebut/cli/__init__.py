@@ -24,6 +24,7 @@ def _main() -> None:
     gc.set_threshold(100_000)  # loading modules makes many objects and no garbage
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 15 ms
     _open_closed_streams()
+    _forget_relative_places()
     try:
         code = _answer(sys.argv[1:])
         if sys.stdout is not None:  # it is None after the reader has closed the pipe
@@ -56,6 +57,17 @@ def _open_closed_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not stop the output
+
+
+def _forget_relative_places() -> None:
+    """Take relative entries out of PATH: a repository could plant a pager, an editor or a browser there.
+
+    An empty PATH would mean the current folder, too.
+    """
+    places = os.environ.get("PATH", "/").split(":")
+    absolute = [place for place in places if place.startswith("/")]
+    if absolute != places:
+        os.environ["PATH"] = ":".join(absolute) or os.devnull
 
 
 def _answer(words: list[str]) -> int:

@@ -401,3 +401,18 @@ def test_a_proxy_is_used_for_other_hosts_and_one_that_cannot_be_used_is_not_pass
     model = OpenAI(base_url="http://models.invalid/v1", api_key="", model="m", client=HttpClient())
     with pytest.raises(ParticipantFailed, match="of the kind 'socks5'"):
         asyncio.run(model.complete(request()))
+
+
+@pytest.mark.parametrize("counted", [10**16, 10**400, -1, 1e400])
+def test_a_number_of_tokens_that_no_model_counts_is_no_number(counted: float) -> None:
+    usage = {"prompt_tokens": counted, "completion_tokens": 3}
+    frame = {"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}], "usage": usage}
+    with Loopback(mode="frames", frames=[frame]) as server:  # C3, C5
+        assert ask(server).usage == Usage(None, 3, None)
+
+
+@pytest.mark.parametrize("code", [1302, 302, 200, -1, 10**400])
+def test_a_number_of_an_error_in_a_stream_that_is_no_status_is_a_problem_of_the_server(code: int) -> None:
+    with Loopback(mode="frames", frames=[{"error": {"code": code, "message": "busy"}}]) as server:  # C4, C5
+        failed = failing(server)
+        assert "answered 500" in failed.message and failed.retryable and len(failed.message) < 1000

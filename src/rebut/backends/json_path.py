@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rebut.backends.cli_tools.tables import Pick
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, count as whole_number
 from rebut.core.text import decoded
 
 _LOOKED_AT = 200
@@ -41,7 +41,7 @@ class Extract:
 
     def count(self, picks: Sequence[Pick]) -> int | None:
         number = self.number(picks)
-        return None if number is None else int(number)
+        return None if number is None else whole_number(int(number))
 
     def _values(self, pick: Pick) -> list[Json]:
         return [value for item in self._parsed(pick.at, pick.form or self._form) for value in picked(item, pick)]

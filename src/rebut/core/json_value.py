@@ -14,9 +14,13 @@ def objects(value: object) -> list[dict[str, Json]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+HIGHEST = 10**15
+"""Above this, a number of tokens or the like is a mistake: sums of some hundred digits fit into no float."""
+
+
 def count(value: object) -> int | None:
-    """A whole number from 0 on; None if the value is anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    """A whole number from 0 to `HIGHEST`; None if the value is anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= HIGHEST else None
 
 
 PLAIN = frozenset((str, int, float, bool, type(None)))

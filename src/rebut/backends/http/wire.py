@@ -301,7 +301,8 @@ class Wire(ABC):
             message = error_message(json.dumps({"error": error}))
         except RecursionError:
             message = "its error message is nested too deep"
-        if not isinstance(code, int) or isinstance(code, bool):
+        if not isinstance(code, int) or isinstance(code, bool) or not 400 <= code < 600:
+            # Some servers have numbers of their own, which are no status of HTTP.
             code = next((status for sign, status in _CODES.items() if sign in message), 500)
         failed = failure(self._address, code, message)
         failed.usage, failed.usd = partial.usage, self._cost(partial) if partial.usage else None

@@ -180,6 +180,24 @@ def test_the_environment_asks_for_plain_once_and_for_all() -> None:
     assert re.search(r"^provider caller, found caller", healths.stdout, re.M), healths.stdout
 
 
+def test_plain_prints_code_as_it_is(tmp_path: Path) -> None:  # C14
+    (tmp_path / "shop.py").write_text("def total(orders):\n    if orders is 'a  ·  b':\n        return 0\n    return 1\n")
+    done = piped("review", "shop.py", "--with", "lint,rules", "--plain", cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    for expected in (
+        "  1 | def total(orders):",
+        "> 2 |     if orders is 'a  ·  b':",
+        "  3 |         return 0",
+        "fix:",
+        "-     if orders is 'a  ·  b':",
+        "+     if orders == 'a  ·  b':",
+    ):
+        assert expected in lines, done.stdout
+    assert " , " not in done.stdout
+    shown = piped("show", "last", "--all", "--plain", cwd=tmp_path).stdout.splitlines()
+    assert "> 2 |     if orders is 'a  ·  b':" in shown
+
+
 def test_a_document_is_exported_as_it_is_even_plainly(workspace: Path, tmp_path: Path) -> None:
     seats = duels.seats(tmp_path)
     assert enter(["duel", "x?", *(w for role, spec in seats.items() for w in (f"--{role}", spec)), "--quiet"]) == 0

@@ -10,12 +10,17 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
+from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.text import clean, harmless, wrapped
 
 _ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
 
 
-_SPOKEN = str.maketrans({"→": "to do:", "←": "gets", "…": "...", "·": ","})
+_SPOKEN = {" · ": ", ", "·": ",", "→": "to do:", "←": "gets", "…": "..."}
+_CODE = LazyPattern(r" +(\|(?: .*)?)|    ([> ] +\d+ \|(?: .*)?)")
+"""A row of code, of a diff or of a prompt: after a gutter, perhaps with the number of the line."""
+_FIX = LazyPattern(r"    (fix|   )    ([-+] .*)")
+"""A row of a fix, as a diff: its label is in the first of them."""
 ENDLESS = 1_000_000
 """A width at which no line is wrapped."""
 
@@ -34,9 +39,21 @@ def can_ask() -> bool:
 
 
 def spoken(text: str) -> str:
-    """Rows without layout: columns are joined by commas, empty rows are removed."""
-    out = []
-    for line in text.translate(_SPOKEN).splitlines():
+    """Rows without layout: columns are joined by commas, empty rows are removed. Code stays as it is."""
+    out = list[str]()
+    in_fix = False
+    for line in text.splitlines():
+        if code := _CODE.fullmatch(line):
+            out.append(code[1] or code[2])
+            continue
+        fix = _FIX.fullmatch(line)
+        in_fix = fix is not None and (in_fix or fix[1] == "fix")
+        if fix and in_fix:
+            out += ["fix:"] if fix[1] == "fix" else []
+            out.append(fix[2])
+            continue
+        for sign, word in _SPOKEN.items():
+            line = line.replace(sign, word)
         said, *rest = re.split(r" {2,}", line.strip())
         for n, cell in enumerate(rest):
             said += ("" if said.endswith((".", ",", ":", ";", "?")) else "," if n else ":") + f" {cell}"

@@ -198,10 +198,29 @@ def test_plain_prints_code_as_it_is(tmp_path: Path) -> None:  # C14
     assert "> 2 |     if orders is 'a  ·  b':" in shown
 
 
+def test_marks_have_stand_ins_where_there_is_only_ascii(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text("import os\n")
+    done = piped("review", "shop.py", "--with", "lint,rules", cwd=tmp_path, env={"PYTHONIOENCODING": "ascii"})
+    assert "1 minor - lint reviewed" in done.stdout and "?" not in done.stdout
+
+
 def test_a_document_is_exported_as_it_is_even_plainly(workspace: Path, tmp_path: Path) -> None:
     seats = duels.seats(tmp_path)
     assert enter(["duel", "x?", *(w for role, spec in seats.items() for w in (f"--{role}", spec)), "--quiet"]) == 0
     assert piped("export", "last", "--plain").stdout == piped("export", "last").stdout
+
+
+@pytest.mark.parametrize("words", [[], ["demo", "--fast"]])
+def test_a_narrow_terminal_breaks_neither_a_command_nor_a_name(tmp_path: Path, words: list[str]) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    (tmp_path / "PLAN.md").write_text("# Plan\n")
+    more = ["--folder", str(tmp_path / "s")] if words else []
+    seen = at_a_terminal(*words, *more, cwd=tmp_path, columns=40)
+    lines = [line for line in seen.text.split("\n") if str(tmp_path) not in line]
+    assert not [line for line in lines if len(line) > 40], seen.text
+    if not words:
+        commands = ("rebut review", "rebut plan PLAN.md", "rebut init", 'rebut "Redis or Postgres?"')
+        assert all(any(line.endswith(command) for line in lines) for command in commands), seen.text
 
 
 @pytest.mark.parametrize(("value", "bold"), [("1", False), ("", True)])

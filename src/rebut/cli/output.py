@@ -13,8 +13,11 @@ from typing import TextIO
 from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.text import clean, harmless, wrapped
 
-_ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "«": "<<", "»": ">>", "“": '"', "”": '"', "’": "'", "→": "->"})
-
+_ASCII = str.maketrans(
+    {"…": "...", "·": "-", "–": "-", "—": "-", "→": "->", "←": "<-"}
+    | {"«": "<<", "»": ">>", "‹": "<", "›": ">", "“": '"', "”": '"', "’": "'"}
+)
+"""Stand-ins for the marks that rebut prints, at a terminal that has ASCII only."""
 
 _SPOKEN = {" · ": ", ", "·": ",", "→": "to do:", "←": "gets", "…": "..."}
 _CODE = LazyPattern(r" +(\|(?: .*)?)|    ([> ] +\d+ \|(?: .*)?)")

@@ -11,7 +11,7 @@ from rebut.cli.output import folded, say, width
 from rebut.core import event_loop
 from rebut.core.errors import RebutError
 from rebut.core.files import repository
-from rebut.core.text import counted, cut
+from rebut.core.text import counted, cut, wrapped
 from rebut.domain import session_status
 from rebut.record import sessions
 from rebut.setup import config
@@ -19,7 +19,9 @@ from rebut.setup.config import Config
 from rebut.setup.discover import RECOMMENDED, look, usable
 from rebut.workspace.git import Git
 
-NO_MODEL = "none found   rebut doctor"
+NO_MODEL = "none found   rebut init"
+LEAST = 20
+"""Characters of a text that stay beside its command."""
 PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
 
 
@@ -40,15 +42,30 @@ def show() -> int:
     say(folded(TITLE, sys.stdout) + "\n")
     before = ""
     for name, text in rows:
-        say(f"  {name if name != before else '':<11} {_fitted(text, max(30, width() - 14))}")
+        say("\n".join(_row(name if name != before else "", text, width())))
         before = name
     return 0
 
 
-def _fitted(text: str, space: int) -> str:
-    """One line; if it is too long, the text before the command is cut, never the command."""
-    what, gap, command = text.partition("   ")
-    return f"{cut(what, max(8, space - len(gap + command)))}{gap}{command}" if gap else cut(text, space)
+def _row(name: str, text: str, width: int) -> list[str]:
+    """One line; if it is too long, the text before the command is cut, never the command.
+
+    A command that does not fit has lines of its own, which the terminal joins when it is copied.
+    """
+    head, space = f"  {name:<11} ", width - 14
+    what, gap, command = text.rpartition("   ")
+    if gap and len(command) + len(gap) + min(len(what), LEAST) <= space:
+        return [f"{head}{cut(what, space - len(gap + command))}{gap}{command}"]
+    if gap:
+        return [f"{head}{cut(what, space)}", *_command(command, width)]
+    if text.startswith("rebut ") and len(text) > space:
+        return [head.rstrip(), *_command(text, width)]
+    return wrapped(f"{head}{text}", width, hanging=" " * 14)
+
+
+def _command(command: str, width: int) -> list[str]:
+    """A command below the text that it belongs to."""
+    return [f"{'':{14 if len(command) + 14 <= width else 2}}{command}"]
 
 
 def _models(settings: Config) -> list[str]:

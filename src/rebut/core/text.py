@@ -165,7 +165,7 @@ def wrapped(
 
     `indent` begins the first line and `hanging` the others (the same as `indent` unless given). Lines never break at a
     hyphen, and within a word only with `break_words`: a path or a command stays in one piece, so that it can be copied.
-    A number of seconds or minutes stays with its unit.
+    A number of seconds or minutes stays with its unit, and a command of rebut in backticks with its words.
     """
     import textwrap  # here, since few commands print paragraphs
 
@@ -174,6 +174,8 @@ def wrapped(
         width, initial_indent=indent, subsequent_indent=rest, break_long_words=break_words, break_on_hyphens=False
     )
     kept = re.sub(r"(?<=\d) (?=(?:s|min)\b)", _JOIN, text)
+    if "`rebut " in kept and not break_words:
+        kept = re.sub(r"`rebut [^`\n]{1,60}`", lambda command: command[0].replace(" ", _JOIN), kept)
     return [line.replace(_JOIN, " ") for line in wrapper.wrap(kept)] or [""]
 
 

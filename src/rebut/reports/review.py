@@ -370,4 +370,6 @@ def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: b
         one = "" if any(f.ruling == "valid" for f in fixes) else f" {fixes[0].id}"
         said = "fixes: rebut apply {}{}" if outcome.conclusive else "fixes, not decided on: rebut apply {}{} --force"
         offers.insert(0, said.format(short, one))
-    return hanging(f"  {' · '.join(offers)}", width, 4) if offers else []
+    line = f"  {' · '.join(offers)}"
+    # A line would break inside a command.
+    return ([line] if len(line) <= width - 2 else [f"  {offer}" for offer in offers]) if offers else []

@@ -29,6 +29,8 @@ MOST_DIFF = 40
 """Lines of a diff that are shown at the end of a debate."""
 REPLY = LazyPattern(r"([\w./-]+@[\w.-]+): ")
 """How a note on a single reply begins: the key of its question."""
+LEFTMOST = 4
+"""The column under which a row continues if a word of it does not fit further right."""
 GUTTER = "  | "
 """Before every line of a diff."""
 
@@ -412,8 +414,11 @@ def _indented(text: str, width: int) -> list[str]:
 
 
 def hanging(text: str, width: int, indent: int) -> list[str]:
-    """A row that continues under column `indent`, with two columns free on the right."""
-    return wrapped(text, max(30, width - 2), hanging=" " * indent)
+    """A row that continues under column `indent`, with two columns free on the right; further left for a long word."""
+    most = max(30, width - 2)
+    rows = wrapped(text, most, hanging=" " * indent)
+    too_long = indent > LEFTMOST and any(len(row) > most for row in rows[1:])
+    return wrapped(text, most, hanging=" " * LEFTMOST) if too_long else rows
 
 
 def labelled(label: str, text: str, width: int) -> list[str]:

@@ -38,26 +38,27 @@ def init_command() -> int:
 
 def _show(setup: Setup) -> list[FoundModel]:
     """Print what is here; returns the models that can debate."""
-    from rebut.cli.output import say
+    from rebut.cli.output import folded, say
     from rebut.setup.discover import look_now
 
     every = look_now(setup.config, setup.env, setup.config.allowed) or []
     usable = [one for one in every if one.usable and not one.only_named]
     for one in usable:
-        say(f"  found         {one.name:<12} {one.why}")
+        say(folded(f"  found         {one.name:<12} {one.why}", sys.stdout, 29))
     for one in every:
         if one.fails:
-            say(f"  not usable    {one.name:<12} {one.problem}. {one.advice}".rstrip())
+            say(folded(f"  not usable    {one.name:<12} {one.problem}. {one.advice}".rstrip(), sys.stdout, 29))
     return usable
 
 
 def _ask_for_key(setup: Setup) -> str:
     """Ask for a key, once, and save it. Returns its variable; empty if the user gives none."""
-    from rebut.cli.output import say
+    from rebut.cli.output import folded, say
     from rebut.setup import saved_keys
 
-    say("\n  No model was found. With an API key of OpenAI, Anthropic, Google or OpenRouter, rebut can use theirs.")
-    say(f"  It is saved in {saved_keys.path(setup.env)}, readable for you only.")
+    said = "\n  No model was found. With an API key of OpenAI, Anthropic, Google or OpenRouter, rebut can use theirs."
+    said += f"\n  It is saved in {saved_keys.path(setup.env)}, readable for you only."
+    say(folded(said, sys.stdout, 2))
     key = click.prompt("  Paste a key, or press Enter to go without", default="", hide_input=True, show_default=False)
     key = key.strip()
     if not key:

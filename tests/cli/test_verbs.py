@@ -193,6 +193,21 @@ def test_another_round_that_nobody_gets_to_is_not_passed_off_as_one(tmp_path: Pa
     assert done.returncode == 2 and "another round would call no model" in done.stderr
 
 
+def test_more_and_replay_name_the_result_of_a_review_as_show_does(tmp_path: Path, shop: Path) -> None:  # C13
+    (shop / "notes.zip").write_bytes(b"PK\0\0" * 10)
+    git(shop, "add", "notes.zip")
+    assert voices.cli("review", "--with", company(tmp_path / "s", REVIEW, 2), cwd=shop).returncode == 3
+    first = next(line for line in voices.cli("show", "last", cwd=shop).stdout.split("\n") if "Not decided" in line)
+    assert first in voices.cli("replay", "last", cwd=shop).stdout.split("\n")
+    assert first.strip() in " ".join(voices.cli("more", cwd=shop).stderr.split())
+
+
+def test_another_round_of_analysers_would_change_nothing(shop: Path) -> None:  # C13
+    voices.cli("review", "--with", "lint,rules", cwd=shop)
+    done = voices.cli("more", cwd=shop)
+    assert "this review used no model, so another round would change nothing" in done.stderr
+
+
 def test_what_each_of_two_blind_answers_brought_stands_beside_it(tmp_path: Path, workspace: Path) -> None:  # C14
     done = voices.cli("ask", "Redis?", "--with", company(tmp_path / "s", said(same=False), 3), cwd=workspace)
     rows = [row for row in done.stderr.splitlines() if row.strip()]

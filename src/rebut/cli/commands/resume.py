@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rebut.cli.runner import Judged
     from rebut.domain.outcome import Outcome
     from rebut.engine.fork import ForkCount
+    from rebut.record.record import Record
     from rebut.setup.connect import Custom
 
 
@@ -272,6 +273,20 @@ def _counted(plan: ForkCount) -> str:
     return f"this fork reuses {least}{counted(reused, 'answer')} and asks for {asks} new"
 
 
+def _nothing_more(record: Record, outcome: Outcome) -> str:
+    """Why another round would change nothing, with the heading that `rebut show` begins with."""
+    from rebut.domain.session_status import asked_by
+    from rebut.reports import review
+    from rebut.reports.terminal import PROGRAMS
+
+    if all(row.get("family") == PROGRAMS or row["spec"] == "human" for row in record.opened.seats):
+        return "this review used no model, so another round would change nothing"
+    verb = asked_by(record)
+    if verb and outcome.review:
+        return f"another round would call no model: {verb} ended with: {review.heading_of(record, outcome)}"
+    return f"another round would call no model: {verb or record.opened.protocol} ended with {outcome.heading}"
+
+
 @click.command("more", cls=Brief)
 @click.argument("id", type=SESSION, required=False, default="last")
 @yes_option
@@ -306,7 +321,7 @@ def more_command(id: str, yes: bool, as_json: bool, quiet: bool, deadline: float
         rounds = max((int(n[1]) for key in record.calls if (n := re.match(r"r(\d+)/", key))), default=0)
     else:
         rounds += added(record)
-    ending = Outcome.from_json(record.closed.outcome).heading
+    outcome = Outcome.from_json(record.closed.outcome)
 
     async def fork(setup: Setup) -> Outcome:
         changes: dict[str, Any] = {name: rounds + 1, "limits": raised}
@@ -314,7 +329,7 @@ def more_command(id: str, yes: bool, as_json: bool, quiet: bool, deadline: float
         reused, new = plan
         if not new:
             raise UsageError(
-                f"another round would call no model: {record.opened.protocol} ended with {ending}",
+                _nothing_more(record, outcome),
                 f"Try another model or question: rebut fork {record.opened.id[:4]} …",
             )
         if not quiet and not as_json:

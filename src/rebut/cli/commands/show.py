@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,19 +95,12 @@ def show_command(id: str, prompts: bool, failures: bool, everything: bool, no_pa
 
 
 def _outcome_rows(record: Record, folder: Path, everything: bool, width: int) -> list[str]:
-    from rebut.ci.recorded_reviews import reviewed_target
     from rebut.domain import session_status
     from rebut.record import sessions
-    from rebut.reports import review, terminal
 
     if outcome := session_status.outcome_of(record):
         outcome = _dismissed(record, outcome)  # the header shows the notes
-        if outcome.review and session_status.asked_by(record):
-            shown = review.ending(
-                outcome, target=reviewed_target(record), width=width, told=record.notes, everything=everything
-            )
-        else:
-            shown = terminal.ending(outcome, width=width, told=record.notes, everything=everything, points=False)
+        shown = _ending(record, outcome, width, told=record.notes, everything=everything, points=False)
         pair = beside(record)
         return [shown, *(["", *pair.rows(width)] if pair else [])]
     running = sessions.running(folder)
@@ -114,6 +108,19 @@ def _outcome_rows(record: Record, folder: Path, everything: bool, width: int) ->
     if not running:
         rows.append(f"  Continue with   rebut resume {sessions.short(sessions.home(), record.opened.id)}")
     return rows
+
+
+def _ending(
+    record: Record, outcome: Outcome, width: int, *, told: Sequence[str], everything: bool = False, points: bool = True
+) -> str:
+    """The outcome of a session, in the words of the command that it was started with."""
+    from rebut.ci.recorded_reviews import reviewed_target
+    from rebut.domain.session_status import asked_by
+    from rebut.reports import review, terminal
+
+    if outcome.review and asked_by(record):
+        return review.ending(outcome, target=reviewed_target(record), width=width, told=told, everything=everything)
+    return terminal.ending(outcome, width=width, told=told, everything=everything, points=points)
 
 
 def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
@@ -159,7 +166,6 @@ def replay_command(id: str, yes: bool, as_json: bool) -> int:
     from rebut.cli.screen.screen import Screen
     from rebut.domain import session_status
     from rebut.record import sessions
-    from rebut.reports import terminal
 
     record = sessions.load(folder_of(id))
     confirm_changed(record, yes=yes, as_json=as_json)
@@ -178,6 +184,6 @@ def replay_command(id: str, yes: bool, as_json: bool) -> int:
     if as_json:
         say_json({**brief(outcome), "same": same})
     else:
-        say(terminal.ending(outcome, width=width()))
+        say(_ending(record, outcome, width(), told=screen.notes))
         say("\n  the same outcome as on record" if same else "\n  NOT the outcome on record")
     return 0 if same else 3

@@ -20,6 +20,7 @@ def setup(tmp_path: Path) -> Path:
     (folder / "huge.md").write_text("a" * 1_100_000)
     (folder / "empty.md").write_text("")
     (folder / "bin.md").write_bytes(b"\0\1\2\xff" * 100)
+    (folder / "huge.bin").write_bytes(b"\0" * 1_100_000)
     (folder / "p.md").write_text("# P\n\nDo it.\n")
     return folder
 
@@ -28,6 +29,9 @@ WRONG = {
     "plan huge.md": "huge.md is larger than 1 MB",
     "plan empty.md": "empty.md is empty",
     "plan bin.md": "bin.md is binary",
+    "plan huge.bin": "huge.bin is binary",
+    "review huge.bin": "huge.bin is binary",
+    "review empty.md": "rebut: empty.md is empty",
     "plan dir": "dir is a folder",
     "plan nosuch.md": "there is no file nosuch.md",
     "plan -": "standard input is empty",
@@ -43,7 +47,6 @@ WRONG = {
     "duel x --with a,b": "no such option '--with'; name each seat: --proposer SPEC --challenger SPEC --judge SPEC",
     "revise plan x": "revise needs 2 authors",
     "check bin.md": "bin.md is binary",
-    "check dir": "dir cannot be read",
     "ask": "`rebut ask` needs a QUESTION",
     "ask ''": "the question is empty",
     "review --with ''": "--with was given an empty value: give it one, or leave it out",
@@ -65,6 +68,10 @@ WRONG = {
     "ask x? --with": "--with needs a value: --with A,B",
     "--with": "--with needs a value: --with A,B",
     "dule": "no command 'dule'; did you mean duel?",
+    "help nosuch": "there is no command 'nosuch'",
+    "help dule": "there is no command 'dule'; did you mean duel?",
+    "check dir": "dir is a folder",
+    "check - --root p.md": "p.md is a file, not a folder",
     "nosuch.md": "no file or command 'nosuch.md'",
     "hello": "no file or command 'hello'; to ask a question:   rebut ask \"hello\"",
 }

@@ -198,6 +198,10 @@ def _expanded(words: list[str]) -> list[str]:
     if words and (words[0] in COMMANDS or words[0] in ("-h", "--help", "--version")):
         return words
     if words[:1] == ["help"] and (len(words) == 2 or not COMMANDS.keys().isdisjoint(words[1:2])):
+        if words[1] not in COMMANDS and not words[1].startswith("-"):
+            from rebut.cli.usage_errors import unknown_topic
+
+            raise unknown_topic(words[1], COMMANDS)
         return [words[1], "--help"]  # `rebut help duel`; with more words it is a question
     from rebut.cli.shorthand import meant, of_pipe
 

@@ -78,6 +78,12 @@ def unknown(word: str, words: Sequence[str], known: Collection[str]) -> click.Us
     return click.UsageError(f"no file or command {shown!r}; to ask a question:   rebut ask {_quoted([shown])}")
 
 
+def unknown_topic(word: str, known: Collection[str]) -> click.UsageError:
+    """The error of `rebut help WORD` where that is not a command."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return click.UsageError(f"there is no command {cut(word, 40)!r}" + (f"; did you mean {near[0]}?" if near else ""))
+
+
 def _unquoted(command: click.Command, name: str, words: Sequence[str]) -> str:
     """The command line with quotes around its question; empty if the extra words are not a question."""
     takes = [p.name for p in command.params if isinstance(p, click.Argument)]
@@ -142,6 +148,8 @@ def _wanted(param: click.Parameter) -> str:
 
 def _taken(error: click.BadParameter, param: click.Parameter) -> str:
     """`--max-usd takes a number, got 'abc'`; empty if click's message is as good."""
+    if file := re.fullmatch(r"Directory '(.*)' is a file\.?", error.message, re.S):
+        return f"{file[1]} is a file, not a folder"
     value = re.match(r"(?:Value )?('.*?'|\S+) is not", error.message, re.S)
     got = f", got {value[1]}" if value else ""
     name = next((opt for opt in param.opts if opt.startswith("--")), "") if isinstance(param, click.Option) else ""

@@ -97,6 +97,8 @@ async def check_async(
 
 def text_of(file: Path) -> str:
     """The text of a file that is checked, a pipe included."""
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder", "Name a file in it.")
     try:
         data = files.read(file, LARGEST + 1, pipes=True)
     except OSError as error:

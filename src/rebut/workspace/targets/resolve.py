@@ -292,16 +292,16 @@ def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target
     place = root.resolve() / path
     real = messages.confined(root, path)
     if place.is_symlink():
-        raise UsageError(f"file:{path} is a symbolic link, which is not followed", "Name the file it leads to.")
+        raise UsageError(f"{path} is a symbolic link, which is not followed", "Name the file it leads to.")
     if not real.is_relative_to(top):
-        raise UsageError(f"file:{path} is outside the workspace {top}", "Start rebut in the folder of that file.")
+        raise UsageError(f"{path} is outside the workspace {top}", "Start rebut in the folder of that file.")
     name = clean_name(str(real.relative_to(top)))
     if is_never_sent(name, never):
-        raise UsageError(f"file:{path} is left out, {why_never(name)}", "Put what should be debated into another file.")
+        raise UsageError(f"{path} is left out, {why_never(name)}", "Put what should be debated into another file.")
     text, note = messages.read_text(real, path)
     text = redact(text)
     if not text.strip():
-        raise UsageError(f"file:{path} is empty", "Name a file with content.")
+        raise UsageError(f"{path} is empty", "Name a file with content.")
     spans = all_new(text)
     notes = (f"{printable_name(name)}: {note}",) if note else ()
     change = Changed(name, None, text, added(spans))

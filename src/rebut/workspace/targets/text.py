@@ -92,11 +92,11 @@ def read_text(place: Path, path: str) -> tuple[str, str]:
             data = file.read(FILE_CAP + 1)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", "Nothing was called.") from error
-    if len(data) > FILE_CAP:
-        raise UsageError(f"{path} is larger than 1 MB", "Shorten it to what should be debated.")
     found = decode(data)
     if found is None:
         raise UsageError(f"{path} is binary", "Only text can be debated.")
+    if len(data) > FILE_CAP:
+        raise UsageError(f"{path} is larger than 1 MB", "Shorten it to what should be debated.")
     return found
 
 

@@ -66,7 +66,7 @@ def test_ctrl_c_ends_it_cleanly_and_it_can_go_on(tmp_path: Path) -> None:  # C14
     assert "waiting for the proposer to finish" in seen.text
     assert seen.raw.rindex("\x1b[?25h") > seen.raw.rindex("\x1b[?25l"), "the cursor is back"
     [one] = sessions.sessions(sessions.home())
-    assert f"rebut resume {one.id[:4]}" in seen.text and "1 answer is on record, nothing is in doubt" in seen.text
+    assert f"rebut resume {one.id[:4]}" in seen.text and "1 answer is recorded, and no call was cut off" in seen.text
     outcome = asyncio.run(api.resume(one.id, backends={"scripted": scripted(tmp_path, pace=0)}))
     assert outcome.heading == "VERDICT" and demo.NOTE in outcome.notes, "still labelled after it went on"
 

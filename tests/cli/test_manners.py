@@ -181,7 +181,9 @@ def test_the_environment_asks_for_plain_once_and_for_all() -> None:
 
 
 def test_plain_prints_code_as_it_is(tmp_path: Path) -> None:  # C14
-    (tmp_path / "shop.py").write_text("def total(orders):\n    if orders is 'a  ·  b':\n        return 0\n    return 1\n")
+    (tmp_path / "shop.py").write_text(
+        "def total(orders):\n    if orders is 'a  ·  b':\n        return 0\n    return 1\n"
+    )
     done = piped("review", "shop.py", "--with", "lint,rules", "--plain", cwd=tmp_path)
     lines = done.stdout.splitlines()
     for expected in (

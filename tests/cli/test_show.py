@@ -84,7 +84,7 @@ def test_a_review_opens_with_its_headline_and_tells_each_finding_before_the_turn
 def test_a_debate_without_an_end_opens_with_how_it_stands(seats: dict[str, str], workspace: Path) -> None:
     voices.crash_at(voices.is_("answered", "r1/challenge@challenger"))
     screen = shown(workspace)
-    assert screen.splitlines()[3].startswith("  open, 2 answers are on record")
+    assert screen.splitlines()[3].startswith("  open, 2 answers are recorded")
     assert "Continue with   rebut resume " in screen and "worth it?" not in screen and "ROUND 1" in screen
 
 

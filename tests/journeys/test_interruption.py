@@ -71,7 +71,7 @@ def test_the_first_ctrl_c_lets_the_call_in_flight_finish_and_starts_nothing_new(
         assert process.returncode == 130, err
         assert "waiting for the author to finish" in seen
         assert f"Continue with   rebut resume {voices.folder().name[:4]}" in err
-        assert "1 answer is on record, nothing is in doubt" in err
+        assert "1 answer is recorded, and no call was cut off" in err
         assert server.calls == 1
         assert [e.value for e in voices.events("", "answered")] == ["worth waiting for"]
         assert [e.key for e in voices.events("", "asked")] == ["draft@author"]
@@ -136,7 +136,7 @@ def test_the_second_ctrl_c_drops_the_call_and_leaves_it_in_doubt(tmp_path: Path)
     finally:
         process.kill()
     assert process.returncode == 130
-    assert "1 call is in doubt" in err and "rebut resume" in err
+    assert "1 call was cut off and may be billed" in err and "rebut resume" in err
     assert [e.kind for e in voices.events()][-1] == "asked", "no attempt, no failure: nobody knows"
     done = voices.cli("resume", voices.folder().name, "--json")
     assert done.returncode == 0, done.stderr
@@ -307,7 +307,7 @@ def test_waiting_for_a_person_is_neither_a_failure_nor_in_doubt(tmp_path: Path) 
     got = voices.cli("run", str(protocol(tmp_path, CHAIN)), "t", *seats)
     assert got.returncode == 4, got.stderr
     assert "it is the critic's turn" in got.stderr and "rebut resume" in got.stderr
-    assert "nothing is in doubt" in got.stderr
+    assert "no call was cut off" in got.stderr
     assert [e.kind for e in voices.events("", "asked", "attempt", "answered", "failed")] == [
         "asked",
         "attempt",

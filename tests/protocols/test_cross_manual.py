@@ -260,7 +260,7 @@ def test_ctrl_c_at_the_choice_ends_it_on_a_line_of_its_own_and_resume_asks_again
     terminal.until("A/B/C/D/E > ")
     terminal.press("\x03")
     assert terminal.end() == 130, terminal.seen
-    assert "\n  stopped. 2 answers are on record, nothing is in doubt." in terminal.seen
+    assert "\n  Stopped: 2 answers are recorded, and no call was cut off." in terminal.seen
     assert "rebut resume" in terminal.seen
     terminal = Terminal(shop, "resume", "last")
     terminal.until("A/B/C/D/E > ")

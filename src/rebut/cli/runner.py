@@ -319,10 +319,10 @@ class CommandRun:
             say(folded("\n".join(rows), sys.stderr), sys.stderr)
         if self.record and self.root and self.folder and self.folder.is_dir():  # a refused session has no folder
             short = sessions.short(self.root, id)
-            word = "stopped" if isinstance(error, Paused) else "you can resume this debate"
-            message = f"  {word}. {progress(self.record)}.\n  Continue with   rebut resume {short}"
+            word = "Stopped" if isinstance(error, Paused) else "You can resume this debate"
+            message = f"  {word}: {progress(self.record)}.\n  Continue with   rebut resume {short}"
             if isinstance(error, ReplayMismatch):  # resume would fail again: the hint says what helps
-                message = f"  {progress(self.record)}."
+                message = f"  On record: {progress(self.record)}."
             say(folded(message, sys.stderr), sys.stderr)
         return error.exit_code
 
@@ -357,7 +357,7 @@ class CommandRun:
             if self.repeats and outcome.review is None and shown.count("\n") + 2 > rows_of_terminal():
                 say("\n".join(["", *terminal.in_short(outcome, width())]), emphasis=True)
             if self.record is None and outcome.complete and not self.screen.quiet:
-                say(f"\n  this session is closed; continue from it with   rebut fork {short} …", sys.stderr)
+                say(f"\n  To try another model on it:   rebut fork {short} …", sys.stderr)
         if failed:
             say(folded(f"rebut: {failed}", sys.stderr), sys.stderr)
         return code

@@ -157,12 +157,13 @@ def _speakers(record: Record) -> dict[str, str]:
 
 def progress(record: Record) -> str:
     """A sentence on the progress of an unfinished debate."""
-    answers, doubt = record.answers, len(record.in_doubt)
-    said = f"{counted(answers, 'answer is', 'answers are')} on record"
-    if not doubt:
-        return f"{said}, nothing is in doubt"
+    answers, cut_off = record.answers, len(record.in_doubt)
+    said = f"{counted(answers, 'answer is', 'answers are')} recorded" if answers else "no answer is recorded yet"
+    if not cut_off:
+        return f"{said}, and no call was cut off"
     last: Asked = record.in_doubt[-1]
-    return f"{said}, {counted(doubt, 'call is', 'calls are')} in doubt (the last: {last.key})"
+    calls = counted(cut_off, "call was", "calls were")
+    return f"{said}, and {calls} cut off and may be billed (the last: {last.key})"
 
 
 def counted_ledger(record: Record) -> Ledger:

@@ -71,7 +71,7 @@ class Amended:
 
 @frozen(kw_only=True)
 class Asked:
-    """A call is about to start; its worst case is reserved. Without an `attempt` after it, it is in doubt."""
+    """A call is about to start; its worst case is reserved. Without an `attempt` after it, it was cut off."""
 
     kind: ClassVar[str] = "asked"
     key: str

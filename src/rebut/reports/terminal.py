@@ -17,7 +17,7 @@ from rebut.domain.outcome import BY_PROGRAMS, Outcome, Rewritten
 from rebut.domain.session_status import asked_by, ledger_of
 from rebut.domain.user_notes import FACT
 from rebut.domain.worth import fate_of
-from rebut.record.events import Answered, Fact, Opened
+from rebut.record.events import Answered, Fact, Failed, Opened
 from rebut.record.record import Record
 from rebut.reports.worth import worth_rows
 
@@ -25,6 +25,8 @@ MOST_NOTES = 6
 MOST_LEFT_OUT = 3
 PROGRAMS = "rules"
 """The family of participants that are programs."""
+UNTOLD = ("crashed", "missing tool")
+"""Kinds of failure whose message says what happened."""
 MOST_DIFF = 40
 """Lines of a diff that are shown at the end of a debate."""
 REPLY = LazyPattern(r"([\w./-]+@[\w.-]+): ")
@@ -187,10 +189,18 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
     return parts
 
 
+def failure_line(failed: Failed) -> str:
+    """Why a call gave no answer. Where its kind says less than the message, such as that a server refused the
+    connection, it is left out.
+    """
+    return failed.message if failed.failure in UNTOLD and failed.message else f"{failed.failure}, {failed.message}"
+
+
 def decided(fact: Fact) -> str:
     """A decision of the user, or a call that was skipped, as a line; empty for any other fact."""
     if fact.key == "settle" and isinstance(fact.value, dict):
-        return f"settled by hand in round {fact.value['round']}: no further rounds"
+        when = f"in round {fact.value['round']}" if fact.value["round"] else "before the first round"
+        return f"settled by hand {when}: no further rounds"
     if fact.key == "more" and isinstance(fact.value, int):
         return f"extended by hand: {counted(fact.value, 'more round')}"
     if fact.key.startswith(FACT) and isinstance(fact.value, dict):

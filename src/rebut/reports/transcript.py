@@ -13,7 +13,7 @@ from rebut.domain.ledger import Ledger
 from rebut.domain.render import Known
 from rebut.domain.user_notes import heard, unheard
 from rebut.record.record import Call, Record, seat_of
-from rebut.reports.terminal import diff_rows, hanging
+from rebut.reports.terminal import diff_rows, failure_line, hanging
 
 
 def failures(record: Record) -> list[str]:
@@ -25,9 +25,10 @@ def failures(record: Record) -> list[str]:
                 rows.append(f"  {call.key}, attempt {n}: {attempt.outcome}, {attempt.message}")
         if call.failed and not call.answered:
             hint = f" {call.failed.hint}" if call.failed.hint else ""
-            rows.append(f"  {call.key}: {call.failed.failure}, {call.failed.message.rstrip('.')}.{hint}")
+            rows.append(f"  {call.key}: {failure_line(call.failed).rstrip('.')}.{hint}")
         rows += [
-            f"  {call.key}, attempt {a.attempt}: in doubt: sent, but no result is on record" for a in call.in_doubt
+            f"  {call.key}, attempt {a.attempt}: cut off: sent, and may be billed, but no result is on record"
+            for a in call.in_doubt
         ]
     return rows
 
@@ -76,7 +77,7 @@ def said(call: Call, known: Known, width: int) -> list[str]:
         ]
         return [*rows, ""]
     if call.failed:
-        return [*hanging(f"{head}  failed: {call.failed.failure}, {call.failed.message}", width, 4), ""]
+        return [*hanging(f"{head}  failed: {failure_line(call.failed)}", width, 4), ""]
     return [f"{head}  not answered yet", ""]
 
 

@@ -59,7 +59,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         if wanted and not named:
             return []
         if sys.stderr.isatty() and not as_json:  # some tools need ten seconds to print their version
-            say("  looking for models (none is called yet) …", sys.stderr)
+            say("  looking for models (no call is made) …", sys.stderr)
         names = {spec.provider for spec in named}
         every = await look(setup.config, setup.env, lambda n: not names or n in names)
         missing.extend(one for one in every if not one.here and not named)

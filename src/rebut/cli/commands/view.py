@@ -16,7 +16,7 @@ from rebut.cli.options import NO_OPEN
 @click.option("--no-open", is_flag=True, help="Print the address only.")
 @click.pass_context
 def view_command(context: click.Context, id: str, no_open: bool) -> int:
-    """Show a session in the browser: live while it runs, as a film when it is over.
+    """Show a session in the browser: live while it runs, step by step when it is over.
 
     Without ID: the sessions of this folder, with a search. The page is served on this computer only, until Ctrl-C.
     """

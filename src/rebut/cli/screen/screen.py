@@ -58,7 +58,7 @@ class Screen:
         """No model was named: tools are asked for their version, which may take seconds."""
         if not self.quiet and not self._looked and sys.stderr.isatty():
             self._looked = True
-            self._line("  looking for models (none is called yet) …")
+            self._line("  looking for models (no call is made) …")
 
     def preparing(self) -> None:
         """The debate is not on record yet: a large workspace may take many seconds."""
@@ -128,7 +128,7 @@ class Screen:
                 self.moving.answers.pop(key, None)
                 self._gone.add(key)
                 self._heading(e.key)
-                said = cut(f"{e.failure}, {e.message}", width() - 27 - self._column)
+                said = cut(terminal.failure_line(e), width() - 27 - self._column)
                 self._line(f"{live_rows.row_head(e.key, self._column)} failed: {said}")
             case _:
                 pass

@@ -551,7 +551,8 @@ def test_what_a_plan_cites_and_what_is_absent_is_said_once(tmp_path: Path, shop:
     done = voices.cli("plan", "PLAN.md", "--with", company(tmp_path / "s", answers, 2), cwd=shop)
     assert done.returncode == 0, done.stderr
     assert "docs/a.md" not in done.stderr and done.stdout.count("cites docs/a.md") == 1
-    assert done.stdout.lstrip("\n").startswith("  PLAN.md:3  P2  citation"), "first, although another is a P1"
+    places = re.findall(r"^  (PLAN.md:\d)  (P\d)", done.stdout, re.M)
+    assert places[:2] == [("PLAN.md:5", "P1"), ("PLAN.md:3", "P2")], "the most severe first"
     assert "    It cites docs/a.md: no such file.\n" in done.stdout
     assert "    > 5 | Charge first." in done.stdout
     assert "3 problems to fix (1 P1, 2 absent citations)" in voices.cli("list", cwd=shop).stdout

@@ -57,6 +57,24 @@ def test_a_finding_is_a_block_with_its_code_and_the_last_line_sums_up(shop: Path
     assert "##" not in done.stdout and "Converged" not in done.stdout
 
 
+def test_the_code_of_one_place_is_shown_once(shop: Path) -> None:
+    light = crosses.raised("It logs nothing.", severity="P2")
+    done = review(shop, found(light, FIX), "-q")
+    grave, light, _ = done.stdout.strip("\n").split("\n\n")
+    assert "    > 5 |     commit(order)" in grave.splitlines()
+    assert light.splitlines()[2] == "    code   as above" and "> 5 |" not in light
+    every = voices.cli("show", "last", "--all", cwd=shop).stdout
+    assert every.index("F2, found") < every.index("F1, found") and every.count("> 5 |") == 1
+
+
+def test_an_absent_citation_comes_after_a_graver_finding(shop: Path) -> None:
+    (shop / "plan.md").write_text("# Plan\n\nIt is in `api/none.py:3`.\n\nThen stop.\n")
+    grave = crosses.raised("It stops too soon.", evidence=[duels.cite("plan.md:5", "Then stop.")])
+    done = review(shop, found(grave), "plan.md", "-q", verb="plan")
+    heads = [row for row in done.stdout.splitlines() if re.match(r"  \S+  P[12]", row)]
+    assert [row.split()[1] for row in heads] == ["P1", "P2"] and "checked by rebut" in heads[1], done.stdout
+
+
 def test_a_clean_review_is_one_line(shop: Path) -> None:
     done = review(shop, {"r1/critique@critic": crosses.critique()}, "-q")
     said = " ".join(done.stdout.split())

@@ -196,9 +196,9 @@ class ReviewResult:
 
     @property
     def shown(self) -> tuple[ReviewFinding, ...]:
-        """P1 and P2 that stand: what the program proved wrong, then the others, the most severe first."""
+        """P1 and P2 that stand, the most severe first; of one severity, what the program proved wrong comes first."""
         left = (f for f in self.findings if not f.hidden)
-        return tuple(sorted(left, key=lambda f: (CHECK not in f.voices, f.severity, _number(f.id))))
+        return tuple(sorted(left, key=lambda f: (f.severity, CHECK not in f.voices, _number(f.id))))
 
     @property
     def fixed_since(self) -> tuple[ReviewFinding, ...]:

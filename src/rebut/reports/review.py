@@ -49,15 +49,16 @@ def ending(
     """
     made = outcome.review
     assert made is not None
-    blocks = made.findings if everything else made.shown
+    blocks = sorted(made.findings, key=lambda f: f.severity) if everything else made.shown
     undecided = doubtful(outcome, target)
     rows = [row for line in (by_programs(outcome), undecided) if line for row in hanging(f"  {line}", width, 4)]
     rows += [""] if rows else []
     before = [row for line in unlisted_citations(made, target) for row in hanging(f"  absent  {line}", width, 10)]
     rows += [*before, ""] if before else []
     most = len(blocks) if everything else MOST_BLOCKS
+    framed = set[str]()
     for finding in blocks[:most]:
-        rows += [*block(finding, target, width), ""]
+        rows += [*block(finding, target, width, framed), ""]
     if rest := blocks[most:]:
         rows += hanging(f"  {len(rest)} more, with the code in `rebut show {short or 'ID'} --all`:", width, 4)
         rows += [*finding_table(rest, width), ""]
@@ -191,14 +192,20 @@ def unlisted_citations(made: ReviewResult, target: Target) -> Sequence[str]:
     return () if any(CHECK in f.voices for f in made.findings) else absent_citations(target)
 
 
-def block(f: ReviewFinding, target: Target, width: int) -> list[str]:
-    """One finding: place, severity, what is wrong; the code; what comes of it, what to do, and the fix as a diff."""
+def block(f: ReviewFinding, target: Target, width: int, framed: set[str]) -> list[str]:
+    """One finding: place, severity, what is wrong; the code; what comes of it, what to do, and the fix as a diff.
+
+    `framed` is the code that stands above; this one's is added.
+    """
     head = f"  {f.place or 'no place'}  {f.severity}  {f.category}".rstrip()
     status = ", ".join(_status(f))
     space = min(width, 100) - len(head) - len(status) - 2
     rows = [f"{head}{' ' * space}{status}"] if space >= 2 else [head, *hanging(f"    {status}", width, 4)]
     rows += hanging(f"    {squeeze(f.text)}", width, 4)
-    rows += _frame(f, target, width)
+    if frame := _frame(f, target, width):
+        shown = "\n".join(frame)
+        rows += ["    code   as above"] if shown in framed else frame
+        framed.add(shown)
     rows += _check(f, width)
     if f.action:
         rows += hanging(f"    to do  {squeeze(f.action)}", width, 11)

@@ -340,6 +340,20 @@ def test_a_file_that_no_analyser_is_for_is_a_file_that_was_not_read(shop: Path) 
     assert "- not read: notes.md: no analyser is for such a file" in done.stdout
 
 
+def test_a_deleted_file_leaves_no_gap_in_a_change_of_many_parts(shop: Path) -> None:  # J7
+    """A part of the change has deleted files only: no analyser reads those, and a small change is as complete."""
+    (shop / "a_notes.md").write_text("".join(f"A note on line {n}.\n" for n in range(9_000)))
+    git(shop, "add", "a_notes.md")
+    git(shop, "commit", "-qm", "notes")
+    (shop / "a_notes.md").unlink()
+    (shop / "more.py").write_text("".join(f"value_{n} = {n}\n" for n in range(30_000)))
+    git(shop, "add", "-A")
+    done = voices.cli("review", "--staged", "--with", "lint,rules", cwd=shop)
+    assert "critique.code2" in done.stderr, "it has parts"
+    assert "failed" not in done.stderr and "is missing" not in done.stdout, done.stderr + done.stdout
+    assert done.returncode == 0 and "files not read" not in done.stdout, done.stdout
+
+
 def test_a_change_that_no_analyser_reads_was_not_reviewed(shop: Path) -> None:
     git(shop, "checkout", "-q", ".")
     (shop / "README.md").write_text("# The shop\n")

@@ -181,6 +181,9 @@ class Material:
     Most seats are models, so a protocol may give a function, which is called when a person is asked.
     """
 
+    is_part: bool = False
+    """Other parts of the same change have files that were not deleted."""
+
     def for_person(self) -> Ballot | None:
         """The ballot as a person gets it."""
         return self.ballot() if callable(self.ballot) else self.ballot

@@ -113,7 +113,9 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
             name = "" if len(parts) == 1 and target.kind == "code" else f"code{n if len(parts) > 1 else ''}"
             seen = version.patch or part.diff or "\n".join(c.after or "" for c in part.changes) or version.text
             mine = ballot.of_critic(where, seen, earlier)
-            material = Material(_changes(target, version, part), weighing.for_programs(r.ledger, True), mine)
+            changes = _changes(target, version, part)
+            is_part = len(parts) > 1 and any(c.after is not None for c in version.change(target))
+            material = Material(changes, weighing.for_programs(r.ledger, True), mine, is_part)
             prompt = fill(prompts.CODE, **shared, artifact=since + shown)
             asks.append(Ask(critic, prompt, CodeCritique, check, name, material))
     if target.kind != "code":

@@ -106,7 +106,7 @@ def test_odd_input_is_taken_calmly(workspace: Path, capsys: pytest.CaptureFixtur
     assert enter(["check", "odd.md"]) in (0, 1)
     assert "\x1b" not in capsys.readouterr().out
     assert enter(["check", "src"]) == 2
-    assert "src cannot be read: Is a directory" in capsys.readouterr().err
+    assert "src is a folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["-", "long.md"])

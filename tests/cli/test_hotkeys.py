@@ -140,6 +140,17 @@ def test_s_settles_and_the_keys_that_work_are_on_the_last_line(tmp_path: Path, w
     assert "settled by hand after round 1" in terminal.text
 
 
+def test_settling_takes_back_a_round_that_was_added(tmp_path: Path, workspace: Path) -> None:
+    # C14
+    with at(duel(tmp_path, waiting(duels.answers(3), "r1/opening@proposer")), workspace) as terminal:
+        terminal.expect("m one more round")
+        terminal.type("m")
+        terminal.expect("extended by hand: 1 more round")
+        terminal.type("s")
+        terminal.expect("settled by hand in round 1: no further rounds, nor the one that was added")
+        assert terminal.end() == 3
+
+
 def test_m_adds_a_round_and_says_when_there_can_be_no_more(tmp_path: Path, workspace: Path) -> None:
     # C14 C4
     with at(duel(tmp_path, waiting(duels.answers(5), "r1/opening@proposer"), rounds=4), workspace) as terminal:

@@ -119,6 +119,8 @@ class Screen:
                 self.moving.held.append(e)
             case Fact(key=key) as e if decision := terminal.decided(e):
                 self._flush()
+                if key == "settle" and self.record and "more" in self.record.facts:
+                    decision += ", nor the one that was added"
                 for row in terminal.hanging(f"    {decision}", width(), 6):
                     self._line(row)
             case Fact(key=key) as e if key.endswith("#ledger"):

@@ -165,7 +165,7 @@ def test_a_dismissed_finding_is_hidden_counted_and_fails_no_gate_until_it_is_tak
     code, said = run(capsys, "gate")
     assert code == 0 and "F1: charge() is idempotent" in said
     shown = run(capsys, "show", "last")[1]
-    assert "- hidden: 1 dismissed; --all shows them" in shown and "- P1: none" in shown
+    assert "- hidden: 1 dismissed; `rebut show ID --all` shows them" in shown and "- P1: none" in shown
     assert "- F1 (P1)" not in shown and "F1: charge first" not in shown, "nor is it left to be done"
     everything = " ".join(run(capsys, "show", "last", "--all")[1].split())
     assert ", valid, dismissed: charge() is idempotent)" in everything

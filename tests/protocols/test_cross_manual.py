@@ -310,7 +310,7 @@ def test_hidden_findings_are_counted_in_one_line_and_shown_on_request(shop: Path
         "r1/judgement@judge": crosses.judgement("E", {"F1": "valid P1", "F2": "valid P3", "F3": "valid P1"}),
     }
     short = voices.cli("cross", *flags(shop, said), cwd=shop).stdout
-    hidden = "- hidden: 1 outside the change, 1 struck for an absent citation; --all shows them"
+    hidden = "- hidden: 1 outside the change, 1 struck for an absent citation; `rebut show ID --all` shows them"
     assert hidden in " ".join(short.split()) and "F3" not in short
     whole = voices.cli("cross", "--all", *flags(shop, said), cwd=shop).stdout
     assert '- P2: F3 api/auth.py:3 Tokens leak. (absent "' in whole and "- hidden" not in whole

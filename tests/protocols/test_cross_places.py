@@ -309,7 +309,7 @@ def test_the_screen_shows_five_of_p1_and_p2_and_one_line_for_the_rest() -> None:
         "- hidden: 1 more of P1 and P2, 1 P3, 1 struck for an absent citation, 1 judged invalid, 1 fixed or withdrawn"
     )
     assert hidden in " ".join(text.split("\n")).replace("   ", " ") or hidden[:60] in text
-    assert "--all shows them" in text
+    assert "`rebut show ID --all` shows them" in " ".join(text.split())
     everything = made.screen(width=100, everything=True)
     assert len(re.findall(r"^- P[123]: F\d+", everything, re.M)) == 10 and "hidden" not in everything
     assert max(len(line) for line in made.screen(width=50).splitlines()) <= 50

@@ -296,7 +296,7 @@ class ReviewResult:
         """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""
         shown = self.findings if everything else self.shown[:MOST_SHOWN]
         hidden = self.hidden_line(shown)
-        told = f"- hidden: {hidden}; --all shows them" if hidden else ""
+        told = f"- hidden: {hidden}; `rebut show ID --all` shows them" if hidden else ""
         rows = replace(self, unresolved=self._named(shown))._rows(
             self._where(), shown, told, None if everything else MOST_SHOWN
         )
@@ -369,7 +369,11 @@ def place_of(finding: ReviewFinding) -> str:
 
 
 def _left(rows: Sequence[str], most: int | None) -> list[str]:
-    return [f"- {len(rows) - most} more; --all shows them"] if most is not None and len(rows) > most else []
+    return (
+        [f"- {len(rows) - most} more; `rebut show ID --all` shows them"]
+        if most is not None and len(rows) > most
+        else []
+    )
 
 
 def _heads(*ids: str) -> tuple[str, ...]:

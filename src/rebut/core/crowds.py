@@ -90,8 +90,9 @@ class Crowds:
         if not self._left:
             yield from pattern.finditer(text, start, end)
             return
-        for first, last in self._not_full(start, min(end, len(text))):
-            at, left = first, self._left
+        left, end = self._left, min(end, len(text))
+        for first, last in self._not_full(start, end) if self._full else ((start, end),):
+            at = first
             while at <= last:
                 # The rest of what is cut there is removed with the block.
                 for m in pattern.finditer(text, at, min(end, last + LONG)):
@@ -115,9 +116,11 @@ class Crowds:
     def _not_full(self, start: int, end: int) -> Iterator[Span]:
         """The stretches between blocks that are known to be full, in which a pattern may be slow and find nothing."""
         for number in sorted(self._full):
-            if start < (last := number * BLOCK):
-                yield start, min(last, end)
-            start = max(start, (number + 1) * BLOCK)
+            if start < (first := number * BLOCK):
+                yield start, min(first, end)
+            start = max(start, first + BLOCK)
+            if start > end:
+                return
         yield start, end
 
     def admits(self, at: int) -> bool:

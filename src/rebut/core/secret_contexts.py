@@ -642,6 +642,7 @@ def _commands(searched: SearchedText, gates: list[str]) -> Iterator[Span]:
     text, crowds, done = searched.text, searched.crowds, 0
     command = _any_command(names)
     for given in crowds.places(_any_option(options), text):
+        crowds.charge(given.start(), LINK)  # its line is read, too
         at = given.start() - 1
         while at >= done:
             start = _line_start(text, done, at)

@@ -45,6 +45,8 @@ UNFINISHED = re.compile(
 SHORT = 80
 FAR = 400
 """Characters on both sides of a secret that are searched again without it, up to the end of a line or word."""
+LONGEST_WORD = 1_024
+"""Characters of a word on either side of that: a text may be one word without an end, with a secret in each pass."""
 SEAM = "\n\x1b\n\n"
 """Between parts of a text that are searched together: no secret stretches over it."""
 PIECE, OVERLAP = 32_768, 2_048
@@ -241,12 +243,13 @@ def _around(text: str, changed: list[Span]) -> list[Span]:
             continue
         first = max(done, start - FAR)
         if first > done:
+            floor = max(done, first - LONGEST_WORD)
             line = text.rfind("\n", max(done, first - FAR), first)
-            first = line if line >= 0 else max(done, text.rfind(" ", done, first))
+            first = line if line >= 0 else max(floor, text.rfind(" ", floor, first))
         last = min(len(text), end + FAR)
         line = text.find("\n", last, last + FAR)
-        last = line if line >= 0 else text.find(" ", last)
-        done = last if last >= 0 else len(text)
+        last = line if line >= 0 else text.find(" ", last, last + LONGEST_WORD)
+        done = last if last >= 0 else min(len(text), end + FAR + LONGEST_WORD)
         if parts and first <= parts[-1][1]:
             parts[-1] = (parts[-1][0], done)
         else:

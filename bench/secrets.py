@@ -437,6 +437,17 @@ UNITS: tuple[str, ...] = (
         "PASSWORD=APASSWORD=PASSWORD=PASPASSRK=APASSWORD=APASSWORD=PASSWORD=PASPASSWORD=APASpassword=a--passw=a--PASPASS"
         "WORD=APASSWORD=PASSWORD=PASPASSWORD=AoktaPASSWORD¤¤password=apassword=pas¤¤¤word=paspassword=apassword=apacookie"
         "ssword=password=paspassword=aptokensaspassword=a--password=%--paspassword=asword=p¤¤¤ssword",
+        "Netlifyrk_test_=¤¤¤¤¤¤¤If¤¤¤¤¤Netlify=¤-¤¤¤Netlify\ue000=¤¤--¤¤¤¤¤¤Nenetlify=¤¤¤¤¤¤¤¤N;tlify=¤¤¤¤¤¤¤¤_Net"
+        "lify\t=¤¤¤¤¤¤¤Ify=¤¤¤¤¤¤¤¤Netlify=¤-¤¤¤Netlify=¤¤¤¤¤¤¤¤Nenetli¤¤¤¤¤Netlify=¤¤¤¤¤¤¤¤_Netlify=¤¤¤¤¤¤¤If"
+        "y=¤¤¤¤¤¤¤¤Netlify=¤-Oauth¤¤¤Netlify=¤¤¤¤¤¤¤¤Nenetlify=¤¤¤¤¤¤¤¤Net¤¤¤¤¤¤¤¤_Net",
+        'CLIENT-KEY-DATA: CK_LIENT-KEY- _AUCLV1.&AUTH=+¤¤¤¤¤¤¤¤GETENV(TOKEN0%SERPWD "CLIENT-KEY-¤¤¤¤¤¤¤¤¤¤¤¤¤'
+        '¤¤¤ATA: LIENT-KEY-DATA: _A\tUCLV1.+¤¤\\¤¤¤¤¤[¤GSK-ADMIN-ETENV(TOKEN0%SERPWD)"K "EAPI_KEY0NV(TOK&N, \ue000AV'
+        'H: PASS -P-----BEGIN PRIVATE KEY-----\nKUCOINCL[SECRET:CLI¤¤¤¤¤¤ENT-KEY-DAT": "A: CK_LIENT-KEY-DAT(A:'
+        " _AUCLV1K.+¤¤¤¤¤¤",
+        'SSHPAS¤¤¤¤¤¤S -P=SQL -PSOAUTH: ¤¤¤¤¤¤¤¤-----BEGIN PRIVATE KEY-----\nSSHPASS -P=" MYSQ\x1a -Pauth=TH: ¤¤¤'
+        '¤¤¤¤ddp_¤-----BEGIN PRIVATE KEY-----a+ws_sec\nPASsshpass -SSSHPAS¤¤¤¤¤¤S -P=" MYSQL -PSOAUTH: ¤¤¤¤¤¤¤'
+        '¤-----BEGIN PRIVATE KEY-----\nSSHPASS -P=" MYSQLAUTH: ¤¤¤¤¤¤¤¤-----BEGIN PRIVATE KEY-----AWS_SEC\nPASS'
+        'SHPASS -P=" MYSSSSHP',
     ),
 )
 

@@ -42,8 +42,8 @@ def test_of_a_block_no_more_places_are_looked_at_than_the_limit(unit: str, monke
     looked_at: dict[tuple[Crowds, int], int] = {}
     places = Crowds.places
 
-    def counted(self: Crowds, *searched: object) -> Iterator[re.Match[str]]:
-        for m in places(self, *searched):  # type: ignore[arg-type]
+    def counted(self: Crowds, *searched: object, **points: int) -> Iterator[re.Match[str]]:
+        for m in places(self, *searched, **points):  # type: ignore[arg-type]
             block = self, m.start() // BLOCK
             looked_at[block] = looked_at.get(block, 0) + 1
             yield m
@@ -74,8 +74,8 @@ def test_a_match_that_reaches_over_many_blocks_is_read_a_few_times_however_long_
 
     places = Crowds.places
 
-    def counted(self: Crowds, pattern: Any, *searched: Any) -> Iterator[re.Match[str]]:
-        return places(self, Counted(pattern), *searched)  # type: ignore[arg-type]
+    def counted(self: Crowds, pattern: Any, *searched: Any, **points: int) -> Iterator[re.Match[str]]:
+        return places(self, Counted(pattern), *searched, **points)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Crowds, "places", counted)
     text = text_of("password=a--password=%--cookie", 50 * BLOCK)

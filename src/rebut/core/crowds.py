@@ -17,11 +17,12 @@ Span = tuple[int, int]
 BLOCK = 4096
 """Characters of a block."""
 MOST = 200
-"""Points that each block has: one for each place that is looked at, and more for a link, a value or a secret there."""
-LINK, VALUE, SECRET = 1, 6, 3
+"""Points that each block has: two for each place that is looked at, or one for a name and one for a link behind it, and
+more for a value or a secret there."""
+PLACE, NAME, LINK, VALUE, SECRET = 2, 1, 1, 6, 3
 NAME_IN_VALUE = 3
 """For each further name inside a long value: hardly any text has even one."""
-SPARE = 650
+SPARE = 500
 """Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
 FREE = 4
 """Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
@@ -85,6 +86,7 @@ class Crowds:
         text: str,
         start: int = 0,
         end: int = sys.maxsize,
+        points: int = PLACE,
     ) -> Iterator[re.Match[str]]:
         """The matches of a pattern, except in blocks that are crowded."""
         if not self._left:
@@ -100,9 +102,9 @@ class Crowds:
                     if m.start() > last:
                         at = m.start()
                         break
-                    if left[block] > 0:
-                        left[block] -= 1
-                    elif not self.admits(m.start()):
+                    if left[block] >= points:
+                        left[block] -= points
+                    elif not self.admits(m.start(), points):
                         at = (block + 1) * BLOCK
                         if m.end() > at + BLOCK:
                             # To look at a long match again from each block that it covers would take ever longer.
@@ -123,12 +125,12 @@ class Crowds:
                 return
         yield start, end
 
-    def admits(self, at: int) -> bool:
+    def admits(self, at: int, points: int = PLACE) -> bool:
         """Whether this place is still looked at, which counts."""
         if not self._left:
             return True
         block = at // BLOCK
-        self.charge(at, 1)
+        self.charge(at, points)
         return block not in self._full
 
     def names(self, low: str, names: Collection[str]) -> None:

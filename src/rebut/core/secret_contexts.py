@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from rebut.core import secret_patterns
-from rebut.core.crowds import LINK, NAME_IN_VALUE, VALUE, Span
+from rebut.core.crowds import LINK, NAME, NAME_IN_VALUE, PLACE, VALUE, Span
 from rebut.core.lazy_pattern import LazyPattern
 from rebut.core.searched_text import SearchedText
 
@@ -220,7 +220,7 @@ def _after_names(searched: SearchedText) -> Iterator[Span]:
             continue
         typed, clear = name.startswith(TYPED), name not in SHORT_NAMES
         done = 0
-        for link in crowds.places(pattern, low):
+        for link in crowds.places(pattern, low, points=NAME):
             start = link.start()
             if start < done:
                 if clear:
@@ -642,7 +642,7 @@ def _commands(searched: SearchedText, gates: list[str]) -> Iterator[Span]:
     text, crowds, done = searched.text, searched.crowds, 0
     command = _any_command(names)
     for given in crowds.places(_any_option(options), text):
-        crowds.charge(given.start(), LINK)  # its line is read, too
+        crowds.charge(given.start(), PLACE)  # its line is read, too
         at = given.start() - 1
         while at >= done:
             start = _line_start(text, done, at)

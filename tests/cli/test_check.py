@@ -37,6 +37,18 @@ def test_every_citation_of_a_text_is_looked_up(workspace: Path, capsys: pytest.C
     assert "example.invalid" in capsys.readouterr().out
 
 
+def test_a_row_that_is_too_wide_and_has_no_note_is_followed_by_the_next(
+    workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "src" / "session.py").write_text(f"words = '{'so many ' * 6}'\nx = 1\n")
+    (workspace / "PLAN.md").write_text(
+        f'`src/session.py:1` "words = \'{"so many " * 6}\'"\n\n`src/session.py:2` "x = 1"\n'
+    )
+    monkeypatch.setenv("COLUMNS", "60")
+    assert enter(["check", "PLAN.md", "--all"]) == 0
+    assert all(line.strip() for line in capsys.readouterr().out.splitlines())
+
+
 def test_it_reads_standard_input_and_speaks_json(workspace: Path) -> None:
     done = forkserver.run(
         [sys.executable, "-m", "rebut", "check", "-", "--json"], input=PLAN, capture_output=True, text=True

@@ -83,7 +83,8 @@ def _check(file: str, everything: bool, root: Path | None, run: bool, as_json: b
         note = f"now at {one.moved_to}" if one.moved_to else one.note.removeprefix(f"{one.place}: ")
         head = f"    {one.mark:<11} {one.place}{quote}  (line {one.line})"
         beside = len(head) + len(note) + 3 <= width()
-        below = "\n".join([folded(head, sys.stdout, 16), *wrapped(note, max(30, width() - 2), indent=" " * 16)])
+        notes = wrapped(note, max(30, width() - 2), indent=" " * 16) if note else []
+        below = "\n".join([folded(head, sys.stdout, 16), *notes])
         say(f"{head}   {note}".rstrip() if beside else below)
     if len(listed) > MOST:
         say(f"    … {len(listed) - MOST:,} more; --json has them all")

@@ -93,7 +93,7 @@ def test_where_resume_cannot_help_it_is_not_advised(tmp_path: Path, monkeypatch:
     told = voices.cli("resume", voices.folder().name)
     assert told.returncode == 3 and "nothing was upgraded" in told.stderr
     assert "rebut fork" in told.stderr and "rebut resume" not in told.stderr
-    assert "1 answer is on record" in told.stderr
+    assert "1 answer is recorded" in told.stderr
 
 
 def test_a_changed_question_is_caught_even_when_its_call_never_came_back(

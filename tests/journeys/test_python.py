@@ -72,7 +72,7 @@ def test_check_reads_a_path_as_the_command_does_and_takes_a_str_for_the_text_its
     text = rebut.check("check/PLAN.md")
     assert [one.place for one in text.citations] == ["check/PLAN.md"], "a text of one citation"
     (tmp_path / "bin.md").write_bytes(b"\0\1")
-    for path, why in ((tmp_path / "none.md", "none.md cannot be read"), (tmp_path, "cannot be read"),
+    for path, why in ((tmp_path / "none.md", "none.md cannot be read"), (tmp_path, "is a folder"),
                       (tmp_path / "bin.md", "bin.md is binary")):  # fmt: skip
         with pytest.raises(rebut.UsageError, match=why):
             rebut.check(path)

@@ -108,7 +108,7 @@ def test_a_debate_whose_process_died_is_continued_and_nothing_is_asked_twice(sho
     os.kill(int(sessions.running(sessions.home() / id)), signal.SIGKILL)
     until(lambda: not sessions.running(sessions.home() / id))
     found = call(shop, "result", session=id)
-    assert found["status"] == "stopped" and found["heading"].startswith("STOPPED BEFORE ITS END: 1 answer is on record")
+    assert found["status"] == "stopped" and found["heading"].startswith("STOPPED BEFORE ITS END: 1 answer is recorded")
     assert f'resume "{id}"' in found["next"] and found["findings"][0]["id"] == "F1"
     hosts.reviewers(own_home)
     found = call(shop, "debate", resume=id)

@@ -322,7 +322,7 @@ class CommandRun:
             word = "Stopped" if isinstance(error, Paused) else "You can resume this debate"
             message = f"  {word}: {progress(self.record)}.\n  Continue with   rebut resume {short}"
             if isinstance(error, ReplayMismatch):  # resume would fail again: the hint says what helps
-                message = f"  On record: {progress(self.record)}."
+                message = f"  So far, {progress(self.record)}."
             say(folded(message, sys.stderr), sys.stderr)
         return error.exit_code
 

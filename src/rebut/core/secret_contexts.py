@@ -168,6 +168,7 @@ def gates() -> Iterable[str]:
         *_gates_of_rules(),
         *(g for g, _ in RULES_WITH_NAMES),
         *GIVEN_OPTIONS,
+        *LONG_COMMANDS,
     )
 
 
@@ -623,6 +624,8 @@ TAKES = {
     command: tuple(option for option, names in COMMANDS.items() if command in names.split())
     for command in {command for names in COMMANDS.values() for command in names.split()}
 }
+LONG_COMMANDS = frozenset(command for command in TAKES if len(command) > 4)
+"""Shorter names are in too many ordinary words."""
 GIVEN = {
     options: LazyPattern(
         rf"\s(?P<option>{'|'.join(map(re.escape, options))})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)"
@@ -637,7 +640,7 @@ def _commands(searched: SearchedText, gates: list[str]) -> Iterator[Span]:
     """`mysql -p…`, `curl -u user:…`: lines with such an option. Each belongs to the last command before it."""
     options = tuple(option for gate in gates for option in GIVEN_OPTIONS[gate])
     takers = {name for option in options for name in COMMANDS[option].split()}
-    if not (names := tuple(name for name in TAKES if name in takers and name in searched.low)):
+    if not (names := tuple(name for name in TAKES if name in takers and _may_be_in(searched, name))):
         return
     text, crowds, done = searched.text, searched.crowds, 0
     command = _any_command(names)
@@ -657,6 +660,10 @@ def _commands(searched: SearchedText, gates: list[str]) -> Iterator[Span]:
                     crowds.charge(m.start(), VALUE)
                     if span := _given(m["option"], name[0], m):
                         yield span
+
+
+def _may_be_in(searched: SearchedText, command: str) -> bool:
+    return searched.has(command) if command in LONG_COMMANDS else command in searched.low
 
 
 @lru_cache(maxsize=64)

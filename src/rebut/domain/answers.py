@@ -1,4 +1,4 @@
-"""Questions, and what comes back: an answer, a failure, or several of both."""
+"""A question to a participant, and its result: an answer, a failure, or several of both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rebut.domain.limits import MAX_OUTPUT
 
 V = TypeVar("V")
 Check = Callable[[Any], Sequence[str] | Awaitable[Sequence[str]]]
-"""Returns what is wrong with a reply. It looks only at the reply and at what is on record."""
+"""A protocol's function that returns what is wrong with a reply. It may use only the reply and the record."""
 
 
 @frozen
@@ -22,7 +22,7 @@ class Answer(Generic[V]):
     key: str
     value: V
     complaints: tuple[str, ...] = ()
-    """What its check still found wrong after the reply was sent back once."""
+    """What the protocol's check still found wrong after the reply was sent back once."""
     model: str = ""
     family: str = ""
     ms: int = 0
@@ -30,7 +30,7 @@ class Answer(Generic[V]):
 
 @frozen
 class Failure:
-    """A participant did not answer. A failure has a class and a message, and is never an argument."""
+    """A participant gave no answer. A failure has a kind and a message, and never counts as an argument."""
 
     who: Participant
     key: str
@@ -38,7 +38,7 @@ class Failure:
     message: str
     hint: str = ""
     raw: str = ""
-    """What it replied, where that could not be parsed as an answer. It counts for no side, but is kept."""
+    """The text of a reply that could not be read as an answer; empty without one. It counts for no side."""
 
 
 @frozen
@@ -52,11 +52,11 @@ class Ask(Generic[V]):
     part: str = ""
     """Distinguishes two questions of one step to the same seat."""
     material: Material = NO_MATERIAL
-    """What the prompt was made of, for participants that are programs."""
+    """The data that the prompt was made of, for participants that are programs."""
     max_output: int = MAX_OUTPUT
     """Tokens that the reply may have at most."""
     refused: str = ""
-    """Why it must not be asked, if so: it fails at once, on record, and no call is made."""
+    """Why the question must not be asked; empty if it may. If so, it fails at once, on record, without a call."""
 
 
 @frozen

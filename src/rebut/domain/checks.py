@@ -1,7 +1,7 @@
-"""A check: a few lines of code that a debater adds to a statement, what they are to show, and what running them showed.
+"""A check: code that a debater adds to a statement, what it should show, and what running it showed.
 
 *Shown* means that the code ran and did what its author said, on the versions that its author said. It does not mean
-that the code tests what the statement says: who judges must read it.
+that the code tests what the statement says: the judge must read the code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Shows = Literal["fails only on the new version", "fails on the new version", "pa
 CheckMark = Literal["shown", "refuted", "broken", "not run"]
 MARKS: tuple[CheckMark, ...] = get_args(CheckMark)
 CHECKS = "checks"
-"""The fact of a debate in which checks are run: the runners, and what is missing where none works."""
+"""The key of the fact that lists the runners of a debate with checks, or says what is missing if none works."""
 MOST_OUTPUT = 2_000
 """Bytes of a check's output that are kept."""
 MOST_CODE = 8_000
@@ -25,33 +25,33 @@ MOST_CODE = 8_000
 
 @frozen
 class CodeCheck:
-    """Code that is to show something; `mark` is empty until it was run."""
+    """Code that should show that a statement is true; `mark` is empty until the code is run."""
 
     runner: str
     code: str
     shows: Shows = "fails only on the new version"
     prints: str = ""
-    """What it is to print, for `prints this`."""
+    """What the code should print, for `prints this`."""
     mark: str = ""
     note: str = ""
-    """Why it has this mark, and what limits it."""
+    """The reason for the mark, and its limits."""
     command: str = ""
     """The command as it was run in the sandbox."""
     output: str = ""
 
     @property
     def claim(self) -> str:
-        """What it is to show, in words."""
+        """What the code should do, in words."""
         return f"prints {self.prints!r}" if self.shows == "prints this" else self.shows
 
     @property
     def shows_by_failing(self) -> bool:
-        """Whether it showed something by failing. That it passes later then means that the problem is gone."""
+        """Whether the check showed a problem by failing. If it passes on a later version, the problem is gone."""
         return self.mark == "shown" and self.shows.startswith("fails")
 
     @property
     def verdict(self) -> str:
-        """Its mark and the reason, as prompts and reports show them."""
+        """The mark and its reason, as prompts and reports show them."""
         return f"{self.mark or 'not run'}{f': {self.note}' if self.note else ''}"
 
 
@@ -61,13 +61,13 @@ def check_of(row: Mapping[str, Any]) -> CodeCheck | None:
 
 
 def strongest(found: Iterable[CodeCheck | None]) -> CodeCheck | None:
-    """Of several checks the one that shows most, the earlier of two equal ones; None if there is none."""
+    """The check with the strongest mark, the first of equal ones; None if there is no check."""
     order: dict[str, int] = {mark: n for n, mark in enumerate(MARKS)}
     return min((one for one in found if one), key=lambda one: order.get(one.mark, len(MARKS)), default=None)
 
 
 def check_rows(check: CodeCheck) -> list[str]:
-    """A check for a prompt or a page: what it is to show, its mark, its code and what it printed."""
+    """A check for a prompt or a page: what it should show, its mark, its code and what it printed."""
     out = [f"   check ({check.runner}; its author says that it {check.claim}) [{check.verdict}]"]
     out += [f"   | {line}" for line in check.code.strip("\n").split("\n")]
     if check.output:

@@ -1,8 +1,8 @@
 """What an outcome may claim. It is decided here and nowhere else, from what the record shows.
 
-Protocols and the engine state doubts: facts that take something away from an ending. `RULES` says for each kind of
-doubt which claims it denies. The terminal, JSON, the exit code, the gate, SARIF, exports and decision records follow
-this table, which docs/claims.md shows.
+Protocols and the engine state doubts: facts that weaken an outcome. `RULES` says for each kind of doubt which claims it
+denies. The terminal, JSON, the exit code, the gate, SARIF, exports and decision records follow this table, which
+docs/claims.md shows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLAIMS: Mapping[Claim, str] = {
     "conclusive": "exit code 0, `conclusive: true`, a gate that passes, “no problems found”",
     "accepted": "a decision record with the status *accepted*",
 }
-"""What each claim is, for the docs."""
+"""What each claim allows, for docs/claims.md."""
 NOTHING: frozenset[Claim] = frozenset()
 BOTH: frozenset[Claim] = frozenset({"conclusive", "accepted"})
 ONLY_ACCEPTED: frozenset[Claim] = frozenset({"accepted"})
@@ -25,7 +25,7 @@ ONLY_ACCEPTED: frozenset[Claim] = frozenset({"accepted"})
 
 @frozen
 class Rule:
-    """What a kind of doubt means, and what an ending with it may not claim."""
+    """What a kind of doubt means, and which claims it denies."""
 
     means: str
     denies: frozenset[Claim] = BOTH
@@ -67,18 +67,18 @@ RULES: Mapping[str, Rule] = {
     "not debated": Rule("the result was not debated", ONLY_ACCEPTED),
     "not converged": Rule("all rounds were used, and the review did not converge", NOTHING),
 }
-"""Kind → its rule. A doubt of a kind that is not here, such as one from another version, denies both claims."""
+"""The rule of each kind of doubt. An unknown kind, such as one from another version of rebut, denies both claims."""
 
 
 @frozen
 class Doubt:
-    """A fact that takes something away from what an outcome may claim."""
+    """A fact that weakens what an outcome may claim."""
 
     kind: str
     heading: str = ""
-    """What the heading must state because of it; empty if the heading states it already."""
+    """What the heading must state because of the doubt; empty if the heading states it already."""
     said: str = ""
-    """The same in a sentence."""
+    """The doubt in a sentence."""
 
     @property
     def denies(self) -> frozenset[Claim]:
@@ -91,7 +91,7 @@ def may_claim(claim: Claim, doubts: Iterable[Doubt]) -> bool:
 
 
 def heading_with(base: str, doubts: Iterable[Doubt]) -> str:
-    """The heading with everything that it must state, each thing once, before the colon of `BOTH AGREE: …`."""
+    """The heading with the words of each doubt, each once, before the colon of a heading such as `BOTH AGREE: …`."""
     stated = dict.fromkeys(doubt.heading for doubt in doubts if doubt.heading)
     name, colon, words = base.partition(": ")
     return ", ".join([name, *stated]) + colon + words

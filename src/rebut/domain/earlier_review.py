@@ -1,4 +1,4 @@
-"""The earlier review that a review continues: what changed since, and the findings that it carries over."""
+"""The earlier review that a review continues: what changed since, and the findings that are carried over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rebut.domain.ledger import Entry, Evidence, Move, MoveKind, Point, Severity
 from rebut.domain.review_result import RULINGS
 
 EARLIER = "earlier review"
-"""The fact of a session that continues an earlier review."""
+"""The key of the fact that holds the earlier review that a session continues."""
 MOVE_OF: Mapping[str, MoveKind] = {word: kind for kind, word in RULINGS.items()}
 SEVERITIES: Mapping[str, Severity] = {"P1": "P1", "P2": "P2", "P3": "P3"}
 
@@ -24,7 +24,7 @@ class CarriedFinding:
     """A finding of the earlier review, at the place where its lines are now."""
 
     id: str
-    """In the earlier review."""
+    """Its id in the earlier review."""
     session: str
     """The session that raised it first."""
     severity: str
@@ -38,18 +38,19 @@ class CarriedFinding:
     action: str = ""
     fix: str = ""
     shown: bool = False
-    """Its file has changed since, so the critic can see what became of it."""
+    """Whether its file has changed since, so that the critic can see what became of the finding."""
     by: str = ""
-    """Which commit changed what it cites, for the case that it is fixed."""
+    """The commit that changed what the finding cites. If the finding turns out to be fixed, this commit fixed it."""
     dismissed: str = ""
-    """Why it was dismissed. The lines that it cites are unchanged, so the dismissal is still valid."""
+    """Why it was dismissed; empty if it was not. The cited lines are unchanged, so the dismissal is still valid."""
     check: CodeCheck | None = None
-    """Its check, with the mark that it had there."""
+    """Its check, with the mark from the earlier review."""
 
     def point(self) -> Point:
-        """For the ledger of the new review: raised before its first round.
+        """The finding as a point for the ledger of the new review, raised before its first round.
 
-        A check that showed it by failing keeps its mark, and is run again. Every other check gets a new mark.
+        A check that showed the problem by failing keeps its mark, and is run again. Every other check loses its mark,
+        and gets a new one.
         """
         evidence = (Evidence(self.place, self.quote),) if self.place else ()
         severity, check = SEVERITIES.get(self.severity, "P3"), self.check
@@ -59,24 +60,24 @@ class CarriedFinding:
         return replace(made, check=check)
 
     def moves(self, id: str) -> list[Entry]:
-        """The judge's ruling, on the finding that has this id in the new review."""
+        """The judge's earlier ruling as a move on the point with this id in the new review; empty without a ruling."""
         kind = MOVE_OF.get(self.ruling)
         return [Move(id, kind, "judge", 0, self.reason, severity=self.severity)] if kind else []
 
 
 @frozen
 class EarlierReview:
-    """A review of the same branch at an earlier commit, on which a new one builds."""
+    """A review of the same branch at an earlier commit, which a new review continues."""
 
     session: str
     commit: str
     """The commit that was reviewed."""
     diff: str = ""
-    """What changed since, in files of the change."""
+    """The diff since that commit, in files of the change."""
     changes: tuple[Changed, ...] = ()
     findings: tuple[CarriedFinding, ...] = ()
     whole: bool = False
-    """Everything is reviewed again; the earlier findings are only compared with the new ones."""
+    """Whether everything is reviewed again, so that the earlier findings are only compared with the new ones."""
 
     def to_json(self) -> dict[str, Json]:
         return cast(dict[str, Json], as_row(self))

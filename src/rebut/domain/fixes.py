@@ -15,7 +15,7 @@ def fixes(texts: Mapping[str, str], points: Sequence[Point]) -> tuple[dict[str, 
     wanted: dict[str, list[tuple[int, int, str]]] = {}
     ids = set[str]()
     for issue in points:
-        # Of an issue that was raised more than once, the last fix counts: its lines are those of the latest version.
+        # If an issue was raised more than once, its last fix counts: it refers to the lines of the latest version.
         point = next((one for one in reversed(issue.wordings) if one.fix), issue)
         place = lines_of(point.evidence[0].place) if point.evidence else None
         # A moved quote was found by its first line alone, so the lines that its fix would replace are not known.

@@ -43,23 +43,23 @@ class Form(BaseModel):
     def is_agreement(self) -> bool:
         """Whether the reply agrees, keeps, concedes or resolves anything.
 
-        Such a reply is read only if it is one valid JSON object and nothing else. One that only objects, or takes a
-        position of its own, is also read from among other text, and repaired. Without a method of its own every reply
-        of a form counts as agreement, which is safe: at worst the participant is asked once more.
+        A reply that agrees is read only if it is one valid JSON object and nothing else. A reply that only objects, or
+        takes a position of its own, is also read from among other text, and repaired. If a form does not override this
+        method, all its replies count as agreement, which is safe: at worst the participant is asked once more.
         """
         return True
 
 
 def no_items() -> list[Any]:
-    """The default of a list. pydantic would take half a millisecond for each field whose default is `list` itself."""
+    """An empty list, as a default. pydantic takes half a millisecond for each field whose default is `list` itself."""
     return []
 
 
 class Folded:
-    """Beside a `Literal`: accepts a choice whatever its case, its words joined by space, hyphen or underscore.
+    """Annotates a `Literal`, to accept its options in any case, with words joined by space, hyphen or underscore.
 
-    `meant` are other words for an option. A word that is none of them becomes `other`, if that is given: a label that
-    decides nothing must not cost the entry.
+    `meant` maps other words to options. An unknown word becomes `other`, if that is given: an entry must not be lost
+    because of a label that decides nothing.
     """
 
     def __init__(self, *, other: str = "", **meant: str) -> None:
@@ -76,11 +76,11 @@ class Folded:
 
 FOLDED = Folded()
 OTHERWISE = Folded(other="other")
-"""For a category: a word that is not among them is `other`."""
+"""For a category: an unknown word becomes `other`."""
 
 
 def _words(value: Any) -> Any:
-    """A text where models give null, a list or a number."""
+    """The value as a text, where models give null, a list or a number."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -90,7 +90,7 @@ def _words(value: Any) -> Any:
 
 AS_WORDS = BeforeValidator(_words)
 Words = Annotated[str, AS_WORDS]
-"""A text that decides nothing."""
+"""A text that decides nothing, so that null, a list or a number is accepted in its place."""
 
 
 def _plain(text: str) -> str:
@@ -131,17 +131,17 @@ SHOWN_BY = {
 LATER: dict[str, Any] = {"x-later": True}
 """Marks a field that makes sense only once there are points: it is not in the schema before that."""
 ASKED: dict[str, Any] = {"x-asked": True}
-"""Marks an optional field for which the embedded model is asked, too: without it the reply would say nothing."""
+"""Marks an optional field that the embedded model must fill in, too: without it the reply would say nothing."""
 NO_ID = ("", "-", "–", "none", "null", "n/a", "na", "new", "no")
 
 
 def says_nothing(value: Any) -> bool:
-    """Models fill in a field that they cannot leave out with an empty value, or with a word for nothing."""
+    """Whether a value is empty or a word for nothing, with which models fill in a field that they cannot leave out."""
     return value.strip().casefold() in NO_ID if isinstance(value, str) else not value
 
 
 def _id(value: Any) -> Any:
-    """What is no text, or a word for nothing, is nothing."""
+    """An id as given; empty if the value is no text, or a word for nothing."""
     return value if isinstance(value, str) and not says_nothing(value) else ""
 
 
@@ -160,7 +160,7 @@ def sent_schema(schema: Mapping[str, Json], *, first: bool) -> dict[str, Json]:
     """The JSON schema of a form as a model gets it.
 
     Every key is required, so that a grammar that writes required keys first keeps their order: reasons before the
-    conclusion. Titles and defaults are left out: they say nothing that the names do not. Before there are points
+    conclusion. Titles and defaults are left out: the names say as much. Before there are points
     (`first`), fields about earlier points are left out. A reply that lacks an optional key is still read.
     """
     out: dict[str, Any] = {"title": schema["title"], **_asked(schema, first)}
@@ -186,7 +186,7 @@ def _asked(node: Any, first: bool) -> Any:
 
 
 def _cites(value: Any) -> Any:
-    """Models often give one citation, or a bare place, where a list of objects was asked for."""
+    """The value as a list of citations: models often give one citation, or a bare place, in place of a list."""
     if isinstance(value, str | dict):
         value = [value]
     if value is None:
@@ -198,7 +198,7 @@ def _cites(value: Any) -> Any:
 
 
 def _cite(text: str) -> dict[str, str]:
-    """A citation that was given as one text: its place, and the words that it quotes."""
+    """Split a citation that was given as one text into its place and the words that it quotes."""
     from rebut.core.citation_syntax import find_citations
 
     found = find_citations(text)
@@ -208,7 +208,7 @@ def _cite(text: str) -> dict[str, str]:
 
 
 def _placed(cites: list[Cite]) -> list[Cite]:
-    """Models that must fill a form put empty objects into it: what names no place is dropped."""
+    """Drop citations without a place: models that must fill in a form put empty objects into it."""
     return [cite for cite in cites if cite.place]
 
 
@@ -231,16 +231,17 @@ class CheckCode(Form):
 
 
 def _no_check(value: Any) -> Any:
-    """Models fill in a field that they cannot leave out: what has no code is no check."""
+    """The value, or None if it has no code: models fill in a check that they cannot leave out."""
     if isinstance(value, dict) and (says_nothing(value.get("code")) or not isinstance(value.get("code"), str)):
         return None
     return None if isinstance(value, str) else value
 
 
 Checks = Literal["", "may have one", "weighs one", "weighs all", "states some"]
-"""Whether an entry of a form may have a check, rules on a statement that may have one, or on all of them.
+"""How a form, or an entry of it, uses checks.
 
-A form with a document of its own states some: what the document says and a check shows.
+`may have one`: a check of its own. `weighs one`: rules on a statement that may have a check, and may have one, too.
+`weighs all`: rules on all statements. `states some`: has a document, and lists its statements that a check shows.
 """
 
 
@@ -252,9 +253,9 @@ def code_of(holder: Form) -> CodeCheck | None:
 
 @lru_cache(maxsize=64)
 def with_checks(form: type[F]) -> type[F]:
-    """The form for a debate in which checks are run: entries that may have one, or weigh one, have fields for it.
+    """The form for a debate in which checks are run, with fields for them where it uses checks.
 
-    Without checks every form, and so every prompt, is as it always was.
+    In a debate without checks, forms and prompts are the same as in versions of rebut that had no checks.
     """
     changed: dict[str, Any] = {}
     for name, field in form.model_fields.items():
@@ -302,7 +303,7 @@ def fault_of(ruling: Form) -> str:
 
 
 def weighs_checks(ruling: Form) -> bool:
-    """Whether this form has a field for what is wrong with a check: those of people and rules have none."""
+    """Whether the form has a field for what is wrong with a check: the forms of people and rules have none."""
     return "check_fault" in type(ruling).model_fields
 
 
@@ -313,7 +314,7 @@ def stated(reply: Form) -> list[tuple[str, CodeCheck]]:
 
 
 def _listed(value: Any) -> Any:
-    """Models often give one text where a list was asked for."""
+    """The value as a list: models often give one text in place of a list."""
     return [value] if isinstance(value, str) and value.strip() else value
 
 
@@ -341,21 +342,21 @@ def entry_of(schema: type[Form], name: str) -> type[Form] | None:
 
 @frozen
 class Glance:
-    """Which of an element's attributes are shown while its answer is being written.
+    """Which fields of an element are shown while its answer is being written.
 
-    A form sets it as `glance: ClassVar[Glance]`. One that has a `text` and a `severity` need not: that is the default.
+    A form sets it as `glance: ClassVar[Glance]`. A form with a `text` and a `severity` has the default.
     """
 
     words: str = "text"
     tag: str = "severity"
-    """The field with its kind in a word: how severe, or which move. Empty for none."""
+    """The field with the element's kind in a word: its severity, or its move. Empty for none."""
     about: str = ""
-    """The field with the id of the point that it is about."""
+    """The field with the id of the point that the element is about. Empty for none."""
     cites: str = "evidence"
     bare: str = ""
-    """The label of one that cites nothing."""
+    """The label of an element that cites nothing."""
     stays: bool = True
-    """Whether it stays on screen after its turn: not where the ending lists every one of them."""
+    """Whether the element stays on the screen after its turn. It need not if the ending lists all such elements."""
 
 
 CLAIM = Glance(tag="", bare="unsupported")
@@ -363,7 +364,7 @@ CLAIM = Glance(tag="", bare="unsupported")
 
 
 def of(element: type[BaseModel]) -> Glance | None:
-    """How an element of this form is shown; None if it is not."""
+    """How an element of this form is shown; None if it is not shown."""
     own = getattr(element, "glance", None)
     if isinstance(own, Glance):
         return own

@@ -1,6 +1,6 @@
 """The policy of a gate: what fails a review. A repository may make the user's own policy stricter, never looser.
 
-The exception is `unread_ok`, which counts only as the base commit of a change has it.
+The exception is `unread_ok`, which a repository may extend; its value at the base commit of a change counts.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Wish:
         return any(getattr(self, name) is not None for name in STRICTER)
 
     def over(self, other: Wish) -> Wish:
-        """This one where it sets something, else the other."""
+        """The other wish, with each rule that this wish sets in place of its own."""
         mine = {name: getattr(self, name) for name in STRICTER}
         return replace(other, **{name: value for name, value in mine.items() if value is not None})
 
 
 @frozen
 class Policy:
-    """The policy that applies."""
+    """The policy that applies to a review."""
 
     fail_on: str = ""
     """The least severe severity that fails; empty if none does."""
@@ -60,7 +60,7 @@ class Policy:
 
     @property
     def threshold(self) -> str:
-        """As a user writes it: `P1`, `P1:shown`."""
+        """The threshold as a user writes it: `P1`, `P1:shown`."""
         return f"{self.fail_on}{SHOWN}" if self.fail_on and self.counts == "shown" else self.fail_on
 
     def fails(self, severity: str) -> bool:
@@ -73,9 +73,9 @@ THRESHOLDS = tuple(f"{severity}{only}" for severity in ("P1", "P2", "P3") for on
 
 
 def combined_wish(mine: Wish, theirs: Wish, source: str) -> Policy:
-    """The user's wish, made stricter by the repository's (C16); `source` names where the latter is set.
+    """The policy from the user's wish, made stricter by the repository's (C16); `source` names where that is set.
 
-    Only `unread_ok` adds up: what is not read is a decision of the project, and each file stays in the report.
+    Only `unread_ok` adds up: the project decides which files may stay unread, and the report still lists each of them.
     """
     policy = Policy()
     values: dict[str, str] = {}

@@ -3,11 +3,11 @@
 Ids are given here and nowhere else: claims are C1, C2 …, points take the protocol's letter (D1, F1 …). The same entries
 in the same order give the same ledger, so it is rebuilt by replay and can be read from the record alone.
 
-Words are never replaced. Two points become one issue only if the later one names the earlier one (`same_as`), if a
-participant says so of two points on the ledger (`Same`), or if their texts are the same apart from case, white space
-and the punctuation at the end, and they do not cite different places. The issue then has both texts, each with its
-speaker, round and citations. Points about different documents stay apart, and so do points that only cite the same
-lines.
+The words of a point are never replaced. Two points become one issue only if the later one names the earlier one
+(`same_as`), if a participant says so of two points on the ledger (`Same`), or if their texts are the same apart from
+case, white space and the punctuation at the end, and they do not cite different places. The issue then has both texts,
+each with its speaker, round and citations. Points about different documents stay apart, and so do points that only cite
+the same lines.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 VERSION = 2
 """The version of the rules by which points become one issue.
 
-Version 1 joined points that cite the same lines. A session that was opened with it keeps it, because its replies cite
-the ids that these rules gave.
+Version 1 joined points that cite the same lines. A session that was opened under version 1 stays on it, because its
+replies cite the ids that version 1 gave.
 """
 
 Severity = Literal["P1", "P2", "P3"]
@@ -57,9 +57,9 @@ AFTER: Mapping[MoveKind, Status] = {
     "mend": "resolved",  # a later version fixed it, whether or not it was conceded before
 }
 UNPROVEN: Status = "conceded without evidence"
-"""The status after a move that gives in where its protocol asks for evidence, and that cites nothing."""
+"""The status after a move that settles its point only with evidence (`Move.proof`), and that has none."""
 NOTHING_KEPT = "no workspace was kept"
-"""Why a citation could not be looked up: there was nothing to look it up in."""
+"""The note on a citation that could not be looked up, because the debate has no copy of a workspace."""
 OVER: frozenset[Status] = frozenset({"withdrawn", "resolved"})
 SETTLED: frozenset[Status] = frozenset({"conceded", "withdrawn", "resolved"})
 GIVEN_UP: frozenset[MoveKind] = frozenset({"resolve", "withdraw"})
@@ -77,7 +77,7 @@ class Evidence:
 
     @property
     def shown(self) -> str:
-        """As prompts and reports show it."""
+        """The citation with its mark, as prompts and reports show it."""
         quoted = f' "{self.quote}"' if self.quote else ""
         note = f", {self.note}" if self.note else ""
         return f"{self.place}{quoted} [{self.mark or 'unchecked'}{note}]"
@@ -93,7 +93,7 @@ class Claim:
     evidence: tuple[Evidence, ...] = ()
     id: str = ""
     check: CodeCheck | None = None
-    """Code that is to show it."""
+    """Code that should show it."""
 
     @property
     def unsupported(self) -> bool:
@@ -111,7 +111,7 @@ class Point:
     category: str = ""
     evidence: tuple[Evidence, ...] = ()
     about: str = ""
-    """The document that it is about, or the id of a claim."""
+    """The document, or the id of the claim, that the point is about."""
     same_as: str = ""
     """The id of an earlier point that this one repeats, if its author says so."""
     id: str = ""
@@ -122,14 +122,14 @@ class Point:
     fix: str = ""
     """The text that should replace the lines it cites."""
     said: tuple[Point, ...] = ()
-    """Of an issue that was raised more than once: every point that belongs to it, as it was raised, the first included.
+    """For an issue that was raised more than once: every point that belongs to it, as it was raised, with the first.
 
     The issue itself has the text of the first, the gravest severity, and the citations of all.
     """
     was: str = ""
-    """Of a point that a participant joined to an earlier issue: the id that it was raised with."""
+    """For a point that a participant joined to an earlier issue: the id under which it was raised."""
     check: CodeCheck | None = None
-    """Code that is to show it; of an issue that was raised more than once the one that shows most."""
+    """Code that should show it; for an issue that was raised more than once, the check with the strongest mark."""
 
     @property
     def wordings(self) -> tuple[Point, ...]:
@@ -137,7 +137,7 @@ class Point:
         return self.said or (self,)
 
     def words(self, name: Callable[[str], str] = str) -> str:
-        """The text; of an issue that was raised more than once every text, with its speaker by `name`."""
+        """The text; for an issue that was raised more than once every text, with the `name` of its speaker."""
         first, *others = distinct(self.wordings)
         return first.text + "".join(
             f" [the same by {name(p.by)} in round {p.round}{p.raised_as}: {p.text}]" for p in others
@@ -150,7 +150,7 @@ class Point:
 
     @property
     def struck(self) -> bool:
-        """It rests on a citation that is absent: nothing of what it quotes is in the file that it names."""
+        """Whether it rests on a citation that is absent: nothing that it quotes is in the file that it names."""
         return baseless(self.evidence)
 
 
@@ -165,21 +165,21 @@ class Move:
     reason: str = ""
     evidence: tuple[Evidence, ...] = ()
     severity: str = ""
-    """How severe the point is to the participant, where the form asks for that."""
+    """How severe the participant considers the point; empty if the form does not ask for that."""
     objection: bool = False
-    """Raised as a repetition of an earlier point that does not exist: it is about no point."""
+    """Whether it was raised as a repetition of a point that does not exist. Such a move belongs to no point."""
     proof: bool = False
-    """By the rules of its protocol, it settles the point only with evidence."""
+    """Whether, by the rules of its protocol, it settles the point only with evidence."""
     action: str = ""
-    """Of an objection: what its author would do about it."""
+    """For an objection: what its author would do about it."""
     fix: str = ""
-    """Of an objection: the text that should replace the lines it cites."""
+    """For an objection: the text that should replace the lines it cites."""
     check: CodeCheck | None = None
-    """Code that is to show what it says."""
+    """Code that should show what the move says."""
 
     @property
     def after(self) -> Status:
-        """The status that it gives to its point."""
+        """The status of its point after this move."""
         shown = not self.proof or any(e.mark != "absent" for e in self.evidence)
         return AFTER[self.kind] if shown else UNPROVEN
 
@@ -188,8 +188,8 @@ class Move:
 class Slip:
     """A concession walked back without new evidence, or an objection dropped without a reason.
 
-    Walked back is also a ruling that weighs a conceded point lower, and a point that its author gave up and presses
-    again.
+    A seat also walks back a concession when it later calls the conceded point less severe, or when it presses a point
+    of its own again that it gave up.
     """
 
     kind: Literal["walked back", "dropped"]
@@ -215,37 +215,37 @@ class Rerun:
     point: str
     version: int
     side: str
-    """What it does there: passes, fails, cannot run; empty if it was not run."""
+    """What the check does on that version: passes, fails, cannot run; empty if it was not run."""
     round: int
     note: str = ""
 
 
 Entry = Claim | Point | Move | Slip | Same | Rerun
 Unspoken = Slip | Same | Rerun
-"""Entries in which no participant says something that could cite evidence."""
+"""Entries without a text of a participant, and so without citations."""
 
 
 @frozen
 class Ledger:
-    """Immutable; `add` returns the next one."""
+    """The claims, points and moves of a debate. A ledger is immutable: `add` returns the next one."""
 
     letter: str = "P"
     claims: tuple[Claim, ...] = ()
     points: tuple[Point, ...] = ()
     moves: tuple[Move, ...] = ()
     unmatched: tuple[Move, ...] = ()
-    """Moves on ids that do not exist, repeated points included: kept, never turned into new points."""
+    """Moves on points that do not exist, with objections that repeat such a point. They never become new points."""
     slips: tuple[Slip, ...] = ()
     noun: str = field(default="point", compare=False)
     """What the protocol calls a point, for reports."""
     version: int = field(default=VERSION, compare=False)
     """The version of the rules by which points become one issue."""
     joined: tuple[Same, ...] = ()
-    """Points that belong to an earlier issue because a participant said so. Their ids still mean that issue."""
+    """Points that belong to an earlier issue because a participant said so. Their ids still refer to that issue."""
     reruns: tuple[Rerun, ...] = ()
     """Checks that were run again on later versions."""
     held: tuple[str, ...] = ()
-    """At the end of a debate: points whose author still objects and did not accept the answer, even a concession."""
+    """At the end of a debate: the ids of points whose author still objects, even if the point was conceded."""
     entries: tuple[Entry, ...] = field(default=(), compare=False, repr=False)
     """Everything that was added, in order. Empty for a ledger that was read from an outcome."""
 
@@ -253,7 +253,7 @@ class Ledger:
         return self.enter(entries)[0]
 
     def enter(self, entries: Iterable[Entry]) -> tuple[Ledger, list[tuple[str, Entry]]]:
-        """The ledger with the entries, and each entry with the id that it has there; empty if it matches no point."""
+        """The ledger with the entries added, and each entry with its id there; an empty id if it matches no point."""
         ledger, added = self, list[tuple[str, Entry]]()
         worded: set[str] | None = None
         for entry in entries:
@@ -262,7 +262,7 @@ class Ledger:
                 case Claim():
                     ledger = replace(ledger, claims=(*ledger.claims, replace(entry, id=f"C{len(ledger.claims) + 1}")))
                 case Point():
-                    # Only a point in known words can repeat one: a long answer is not compared word by word.
+                    # A point whose text is new cannot repeat another by its words: the slow comparison is skipped.
                     worded = ledger._worded() if worded is None else worded
                     ledger = ledger._raise(entry, worded)
                 case Move():
@@ -277,7 +277,7 @@ class Ledger:
         return replace(ledger, entries=(*self.entries, *(entry for _, entry in added))) if added else self, added
 
     def _worded(self) -> set[str]:
-        """The words in which points were raised."""
+        """The texts of all points raised so far, in the form in which texts are compared."""
         return {_plain(one.text) for issue in self.points for one in issue.wordings}
 
     def _raise(self, point: Point, worded: set[str]) -> Ledger:
@@ -313,13 +313,13 @@ class Ledger:
         return len(documents) > 1
 
     def _same_place(self, point: Point, known: Point) -> bool:
-        """Version 1: the same category and overlapping lines, whatever the words."""
+        """The rule of version 1: the same category and overlapping lines, whatever the words."""
         twice = point.by in known.voices and point.round == known.round
         alike = bool(point.category) and point.category == known.category and overlap(point, known)
         return alike and not twice and self.status(known.id) not in OVER
 
     def _join(self, issue: Point, point: Point) -> Ledger:
-        """The issue with one more point in its own words. In a later round it is also a move: the issue is pressed."""
+        """Add a point, in its own words, to an issue. In a later round this is also a move that maintains the issue."""
         said = (*issue.wordings, replace(point, id=issue.id, voices=(point.by,)))
         points = tuple(_issue(said) if p.id == issue.id else p for p in self.points)
         ledger = replace(self, points=points)
@@ -342,7 +342,7 @@ class Ledger:
         return ""
 
     def _unite(self, same: Same) -> Ledger:
-        """One issue out of two, with every wording and every move of both; what makes no sense changes nothing."""
+        """Make one issue of two, with every wording and move of both. An entry that makes no sense changes nothing."""
         later, issue = self.point(same.point), self.point(same.same_as)
         if later is None or issue is None or self.separate(same.point, same.same_as):
             return self
@@ -375,7 +375,7 @@ class Ledger:
         return None
 
     def _takes_back(self, move: Move) -> bool:
-        """Whether a seat says less than it conceded, weighs what it conceded lower, or presses what it gave up."""
+        """Whether a seat retracts its concession, calls a conceded point less severe, or presses one it gave up."""
         own = [m for m in self.moves if (m.point, m.by) == (move.point, move.by)]
         given_up = [m for m in own if m.kind in GIVEN_UP and m.after != UNPROVEN]
         if move.kind in ("maintain", "contest") and given_up and own[-1] is given_up[-1]:
@@ -383,7 +383,7 @@ class Ledger:
         if not any(m.kind == "concede" for m in own):
             return False
         if move.kind in ("defend", "partly") or (move.kind == "maintain" and move.severity):
-            return True  # a ruling has a severity: it says now that evidence is missing
+            return True  # with a severity it is a ruling, which now says that evidence is missing
         held = [m.severity for m in own if m.severity and not self._is_walked_back(m)]
         return move.kind == "concede" and bool(held and move.severity) and move.severity > held[-1]
 
@@ -410,7 +410,7 @@ class Ledger:
         return tuple(m for m in self.unmatched if m.objection)
 
     def point(self, id: str) -> Point | None:
-        """The issue with this id, or to which the point with this id was joined."""
+        """The issue with this id, or the issue to which the point with this id was joined; None if there is none."""
         wanted = self.issue_of(id)
         for point in self.points:
             if point.id == wanted:
@@ -425,16 +425,16 @@ class Ledger:
 
     @property
     def point_ids(self) -> list[str]:
-        """The ids that mean a point, those of joined ones included."""
+        """The ids of all points, with those that were joined to an earlier issue."""
         return [*(p.id for p in self.points), *(one.point for one in self.joined)]
 
     def raised_by(self, seat: str, round: int) -> list[Point]:
-        """What a seat raised in a round, in its own words and with the id of the issue that it belongs to."""
+        """The points that a seat raised in a round, in its own words, each with the id of its issue."""
         return [one for p in self.points for one in p.wordings if (one.by, one.round) == (seat, round)]
 
     @property
     def answers(self) -> tuple[Move, ...]:
-        """The moves, except that a point was raised again: its words are among those of the issue."""
+        """The moves without those that only say that a point was raised again: the issue has these words already."""
         again = {(p.id, one.by, one.round, one.text) for p in self.points for one in p.said[1:]}
         return tuple(m for m in self.moves if (m.point, m.by, m.round, m.reason) not in again)
 
@@ -466,7 +466,7 @@ class Ledger:
         return now
 
     def severity(self, id: str) -> str:
-        """How severe a point is: as it was weighed last, else as it was raised. A ruling walked back weighs nothing."""
+        """How severe a point was when last weighed, or else raised. A move that walks back a concession is left out."""
         point = self.point(id)
         if point is None:
             return ""
@@ -479,7 +479,7 @@ class Ledger:
         return "unanswered" if status == "raised" else status
 
     def shown_status(self, id: str) -> str:
-        """The same for reports: a settled point that its author still contests is marked."""
+        """The final status for reports, with a mark on a settled point that its author still contests."""
         point, status = self.point(id), self.final_status(id)
         return f"{status}, contested" if point and status in SETTLED and self.contested(point) else status
 
@@ -489,11 +489,11 @@ class Ledger:
 
     @property
     def agreed(self) -> tuple[Point, ...]:
-        """What was conceded or resolved, and is not contested any more."""
+        """The points that were conceded or resolved, and are not contested any more."""
         return tuple(p for p in self.having("conceded", "resolved") if not self.contested(p))
 
     def contested(self, point: Point) -> bool:
-        """Whether a participant that raised a point says last that the answer does not settle it, or still objects."""
+        """Whether a seat that raised the point still objects at the end, or contests the answer in its last move."""
         if point.id in self.held:
             return True
         last = {m.by: m.kind for m in self.moves if m.point == point.id}
@@ -525,7 +525,7 @@ class Ledger:
         return tuple(e for holder in holders for e in holder.evidence)
 
     def marks(self) -> dict[str, int]:
-        """How many citations got which mark."""
+        """The number of citations with each mark."""
         out: dict[str, int] = {}
         for evidence in self.evidence:
             out[evidence.mark or "unchecked"] = out.get(evidence.mark or "unchecked", 0) + 1
@@ -536,7 +536,7 @@ class Ledger:
 
 
 def unplaced(point: Point) -> Move:
-    """A point that repeats one which does not exist: never a new point."""
+    """The move for an objection that repeats a point which does not exist. It never becomes a new point."""
     return Move(
         point.same_as,
         "maintain",
@@ -553,7 +553,7 @@ def unplaced(point: Point) -> Move:
 
 
 def distinct(said: Iterable[Point]) -> list[Point]:
-    """Points without those by which a seat only repeats its own words."""
+    """The points, without those in which a seat only repeats its own words."""
     out: dict[tuple[object, ...], Point] = {}
     for point in said:
         places = tuple(e.place for e in point.evidence)
@@ -567,7 +567,7 @@ def overlap(a: Point, b: Point) -> bool:
 
 
 def similar(points: Sequence[Point]) -> dict[str, list[str]]:
-    """The ids of points that cite the same lines as another one, each with the ids of those."""
+    """The ids of points that cite the same lines as other points, each with the ids of those others."""
     by_path: dict[str, list[tuple[str, tuple[str, int, int]]]] = {}
     for point in points:
         for place in {_place(e) for e in point.evidence}:
@@ -603,7 +603,7 @@ def _is_said(words: str, said: Sequence[Point]) -> bool:
 
 def _same_matter(point: Point, issue: Point) -> bool:
     """Whether a point in the words of an issue is about the same document and place."""
-    # What one author says twice in one reply is meant once for each place and category.
+    # An author who says the same twice in one reply means two issues if the places or categories differ.
     twice = [one for one in issue.wordings if (one.by, one.round) == (point.by, point.round)]
     if any(_said_of(one) != _said_of(point) for one in twice):
         return False
@@ -625,7 +625,7 @@ def _elsewhere(a: Point, b: Point) -> bool:
 
 @lru_cache(maxsize=4096)
 def _located(place: str) -> Place | None:
-    """Lines of a file, or a section; None for a commit, a URL and other evidence, which is not where the matter is."""
+    """A place in a file or a section; None for a commit, a URL and other evidence, which is not where the issue is."""
     from rebut.core.citation_syntax import understand
 
     found = understand(place)
@@ -652,7 +652,7 @@ def _plain(text: str) -> str:
 
 
 def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
-    """The id of the entry that made `after` of `before`; empty if it matches no point."""
+    """The id of the entry that turned `before` into `after`; empty if it matches no point."""
     match entry:
         case Claim():
             return after.claims[-1].id
@@ -660,7 +660,7 @@ def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
             return ""
         case Point() if len(after.points) > len(before.points):
             return after.points[-1].id
-        case Point():  # joined to an earlier point: either that has one more voice, or it was pressed again
+        case Point():  # joined to an earlier issue, which was pressed again or has one more wording
             if len(after.moves) > len(before.moves):
                 return after.moves[-1].point
             return next(new.id for old, new in zip(before.points, after.points, strict=True) if old != new)
@@ -672,7 +672,7 @@ def _id(entry: Entry, before: Ledger, after: Ledger) -> str:
 
 
 def baseless(evidence: Sequence[Evidence]) -> bool:
-    """Whether a statement rests on a citation that is absent: nothing of what it quotes was found."""
+    """Whether a statement rests on a citation that is absent: nothing that it quotes was found."""
     marks = {e.mark for e in evidence}
     return "absent" in marks and not marks & {"found", "moved"}
 
@@ -696,7 +696,7 @@ def _overlap(a: tuple[str, int, int], b: tuple[str, int, int]) -> bool:
 
 
 def with_evidence(entry: Entry) -> Entry:
-    """The entry with plain evidence: protocols may pass the citations of a form as they are."""
+    """The entry with its citations as `Evidence`: protocols may pass the citations of a form unchanged."""
     if isinstance(entry, Unspoken):
         return entry
     cited: Sequence[Any] = entry.evidence

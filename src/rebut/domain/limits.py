@@ -22,18 +22,18 @@ RANGES: dict[str, tuple[float, float]] = {
     "calls": (1, 10_000),
     "timeout": (5, 3600),
 }
-"""What users may set. A config file's value outside is clamped with a notice, one of the command line is an error."""
+"""The range of each limit. Outside it, a value of a config file is clamped with a notice; one of a flag is an error."""
 
 OF_BATCH: dict[str, tuple[float, float]] = {
     "tokens": (1000, 1_000_000_000_000),
     "usd": (0.01, 10_000_000),
     "calls": (1, 1_000_000_000),
 }
-"""What users may set for a whole batch, which may have a million debates."""
+"""The range of each limit for a whole batch, which may have a million debates."""
 
 
 def clamped(source: str, value: float, low: float, high: float, notices: list[str]) -> float:
-    """A value of a file within its range. If it was outside, `notices` says so; a NaN becomes the lowest value."""
+    """A value of a config file, moved into its range. If it was outside, a notice is added; a NaN becomes `low`."""
     if low <= value <= high:
         return value
     used = high if value > high else low
@@ -48,20 +48,23 @@ def plain_number(value: float) -> str:
 
 
 def is_clamped(notice: str) -> bool:
-    """Whether a notice is about a value that was changed: such a notice is also shown with the outcome."""
+    """Whether a notice comes from `clamped`: such a notice is also shown with the outcome."""
     return " is outside " in notice and notice.endswith(" is used")
 
 
 @frozen
 class Limits:
-    """None means no limit of that kind. Limits never enter prompts, so that raising one changes no question."""
+    """What a debate may take; None means no limit of that kind.
+
+    Limits never enter prompts, so that raising one changes no question.
+    """
 
     minutes: float | None = None
     tokens: int | None = None
     usd: float | None = None
     calls: int | None = None
     timeout: float = 240.0
-    """Seconds a call, its retries included."""
+    """Seconds that a call may take, its retries included."""
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
@@ -78,9 +81,9 @@ class Limits:
         return {name: value for name, value in values.items() if value is not None}
 
     def refuses(self, committed: Amount, wanted: Amount, kept: Amount) -> str:
-        """The limit that a further call would break, with `kept` reserved for the closing call; else empty.
+        """The name of the limit that one more call would break, with `kept` reserved for the closing call; else empty.
 
-        Settled, in flight, in doubt and reserved together never exceed a cap.
+        The sum of what is settled, in flight, in doubt and reserved never exceeds a cap.
         """
         total = committed + wanted + kept
         for name, cap, value in (

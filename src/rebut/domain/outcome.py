@@ -1,4 +1,4 @@
-"""The outcome of a debate, typed, and as it is recorded."""
+"""The outcome of a debate, as a typed value and as recorded JSON."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ VOTES = "votes"
 REWRITTEN = "rewritten"
 """The key of a rewritten text."""
 BY_PROGRAMS = "no model was used: "
-"""How the note begins that programs took the seats which the user left to rebut."""
+"""The beginning of the note that programs fill the seats for which the user named no model."""
 _UNRECORDED: Mapping[str, Mapping[str, str]] = {
     "tradeoff": {"label": "POSITION, CONTESTED", "unsettled": "contested"},
     "stopped": {"unsettled": "not decided"},
     "uncontested": {"unsettled": "uncontested"},
 }
-"""Kind → what outcomes of 0.1 did not record."""
+"""By kind of outcome: the fields that version 0.1 did not record, with their values."""
 
 
 @frozen
 class Rewritten:
-    """A text that a debate wrote in the place of an earlier one."""
+    """A new version of a text, written by a debate."""
 
     file: str
-    """The earlier one."""
+    """The name of the earlier text."""
     path: str
-    """Where the new one is."""
+    """The path of the new text."""
     diff: str
-    """The hunks from the one to the other."""
+    """The hunks of the diff between the two."""
 
     def to_json(self) -> dict[str, Json]:
         return cast(dict[str, Json], as_row(self))
@@ -52,19 +52,19 @@ class Rewritten:
 
 @frozen
 class Vote:
-    """What one judge chose, where there are several or each is asked in both orders of the sides."""
+    """What one judge chose, if there are several judges or each is asked in both orders of the sides."""
 
     judge: str
     """The seat of the judge."""
     by: str
-    """Its model."""
+    """The judge's model."""
     winner: str
     """The side that it chose; empty if its choice follows the order of the sides."""
     reasoning: str
     other_order: str = ""
     """The side that it chose when the sides were shown in the other order; empty if it was not asked."""
     flipped: str = ""
-    """`first` or `last`: where the side that it chooses is shown, if its choice follows the order."""
+    """`first` or `last`, if the judge chooses the side that is shown there, whichever it is; else empty."""
 
 
 @frozen
@@ -76,7 +76,7 @@ class Verdict:
     reasoning: str
     recommendation: str
     by: str = ""
-    """The model that judged; of several judges the first of the majority."""
+    """The model that judged; with several judges, that of the first one in the majority."""
     votes: tuple[Vote, ...] = ()
     """All votes; empty for one judge that was asked once."""
     dissent: tuple[Vote, ...] = ()
@@ -93,7 +93,7 @@ class Verdict:
 
 
 NO_VERDICT = Verdict("", "", "")
-"""No side was picked: `outcome.verdict.winner` is empty, and `if outcome.verdict` does not hold."""
+"""No side was picked: `outcome.verdict.winner` is empty, and `if outcome.verdict` is false."""
 
 
 @frozen
@@ -108,7 +108,7 @@ class Seated:
     answered: int = 0
     failed: int = 0
     why: str = ""
-    """Why it failed, the first time it did."""
+    """Why it failed the first time; empty if it never failed."""
 
 
 ORDER = (
@@ -167,17 +167,17 @@ class Outcome:
     data: Mapping[str, Json] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     ledger: Ledger = Ledger()
-    """What the outcome counts. A protocol may give it; otherwise it is everything on record."""
+    """The ledger that the outcome counts: the one that the protocol gives, else everything on record."""
     seats: tuple[Seated, ...] = ()
     spent: Spent = Spent()
     rounds: Spent = Spent()
-    """The part of it that the rounds of the debate cost."""
+    """The part of `spent` that the rounds of the debate cost."""
     rows: tuple[tuple[str, str], ...] = ()
     """More rows for the ending, each with its label."""
     doubts: tuple[Doubt, ...] = ()
-    """What takes something away from what it may claim. rebut.domain.doubts says what follows from each."""
+    """What weakens the outcome. `rebut.domain.doubts` says which claims each doubt denies."""
     caveats: tuple[str, ...] = ()
-    """What the heading states because of the doubts; it ends with them."""
+    """The words in the heading that come from the doubts."""
     worth: Worth | None = None
     """What the first answers alone would have said, what the debate changed, and what that cost."""
     unread: tuple[str, ...] = ()
@@ -198,12 +198,12 @@ class Outcome:
     @property
     def accepted(self) -> bool:
         """Whether a decision record may call the decision accepted."""
-        if not self.doubts and self.caveats:  # recorded before doubts were
+        if not self.doubts and self.caveats:  # an outcome of a version that did not record doubts
             return False
         return self.conclusive and not self.unsettled and may_claim("accepted", self.doubts)
 
     def settled(self) -> Outcome:
-        """The outcome with what its doubts leave of it: the heading, and whether it is conclusive."""
+        """The outcome with its doubts applied to its heading, its caveats, and whether it is conclusive."""
         doubts = self.doubts
         if not self.conclusive and may_claim("conclusive", doubts):
             doubts = (*doubts, Doubt("undecided", said=self.stopped))
@@ -217,7 +217,7 @@ class Outcome:
 
     @property
     def votes(self) -> tuple[Vote, ...]:
-        """The votes of several judges, or of one that was asked in both orders; also where they decided nothing."""
+        """The votes of several judges, or of one that was asked in both orders, even if they decided nothing."""
         made = self.data.get(VOTES)
         return tuple(remade(Vote, row) for row in made if isinstance(row, dict)) if isinstance(made, list) else ()
 

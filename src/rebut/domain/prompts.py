@@ -15,11 +15,11 @@ _BLANK = r"[ \t\r\f\v\u00a0\u1680\u2000-\u200f\u202f\u205f\u2060-\u2064\u3000\uf
 _MARKER = re.compile(rf"((?:^|[\u2028\u2029]){_BLANK})«({_BLANK}(?:begin|end)\b[^\n\u2028\u2029]*)", re.M | re.I)
 """A line of a quoted text that looks like the beginning or the end of a quote."""
 _TAGGED = re.compile(rf"«({_BLANK}(?:begin|end)\b[^«»\n\u2028\u2029]{{0,200}}[0-9a-f]{{16}}{_BLANK})»", re.I)
-"""The same with a tag, wherever it is: behind the bullet of a list, the sign of a diff, the words of a sentence."""
+"""Such a beginning or end with a tag, also inside a line: after a list bullet, a diff sign, or words."""
 
 _DOUBLE = dict.fromkeys("«≪⟪《⋘⪡⫷︽", "«") | dict.fromkeys("»≫⟫》⋙⪢⫸︾", "»")
 _SINGLE = dict.fromkeys("‹＜〈⟨❮❰\u2329﹤", "‹") | dict.fromkeys("›＞〉⟩❯❱\u232a﹥", "›")
-"""What looks like a bracket of a fence, and what does so if there are two of it."""
+"""`_DOUBLE`: characters that look like a bracket of a fence. `_SINGLE`: characters of which two look like one."""
 _LETTERS = dict(zip("вьβƅеεҽіıɩιɡցոпηνռԁɗժ", "bbbbeeeiiiiggnnnnnddd", strict=True))
 """Letters of other alphabets that look like those of `begin` and `end`, in lower case."""
 _NO_WIDTH = "\u115f\u1160\u3164\uffa0"
@@ -73,7 +73,7 @@ def _parts(template: str) -> tuple[list[str], list[str]]:
 
 
 def drawn(key: bytes, name: str, count: int) -> int:
-    """A number below `count`, drawn by the session's key."""
+    """A number below `count` that follows from the session's key and `name`."""
     return int.from_bytes(hmac.digest(key, f"drawn\0{name}".encode(), "sha256")[:8]) % count
 
 
@@ -87,7 +87,7 @@ def quote(key: bytes, label: str, body: str) -> str:
     if "«" in body:
         body = _MARKER.sub(lambda line: f"{line[1]}‹{line[2].replace('»', '›')}", body)
         body = _TAGGED.sub(r"‹\1›", body)
-    # To find one character after the other is several times faster than a pattern for all of them.
+    # Searching for one character after the other is several times faster than a pattern for all of them.
     if not body.isascii() and any(map(body.__contains__, _BRACKETS)):
         body = _LINE.sub(lambda line: _without_odd_markers(line[0]), body)
     tag = hmac.digest(key, f"{label}\0{body}".encode(), "sha256").hex()[:16]
@@ -97,7 +97,7 @@ def quote(key: bytes, label: str, body: str) -> str:
 
 
 class _Seen(dict[int, str]):
-    """A character → what a reader sees: nothing for one without a width, a plain letter for one that looks like it."""
+    """Maps a character code to what a reader sees: nothing for one without width, a plain letter for its lookalike."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -115,8 +115,8 @@ _SEEN = _Seen()
 
 
 def _without_odd_markers(line: str) -> str:
-    """The line with other brackets where it looks like a marker to a reader: with marks, letters or brackets that only
-    look like those of a fence, or with characters in between that have no width."""
+    """The line, with other brackets where a reader sees a fence: one with lookalike letters or brackets, with accents,
+    or with characters without width in between."""
     if len(line) < len("«end") or not _BRACKET.search(line):
         return line
     seen = line.translate(_SEEN)
@@ -136,7 +136,7 @@ def _without_odd_markers(line: str) -> str:
 
 
 def _tagged(seen: str) -> Iterator[tuple[int, int]]:
-    """Where markers with a tag are. The brackets before the word are looked for backwards: there may be many."""
+    """The positions of markers with a tag. The brackets before the word are searched backwards: there may be many."""
     done = 0
     for found in _SEEN_TAGGED.finditer(seen):
         start = found.start()
@@ -147,7 +147,7 @@ def _tagged(seen: str) -> Iterator[tuple[int, int]]:
         done = found.end()
 
 
-# Neither quotes the earlier reply: models copy what they are shown, faults included.
+# REPAIR does not quote the earlier reply, and SEND_BACK only its first words: models copy what they are shown.
 
 REPAIR = """You answered this question before, and the answer could not be read.
 

@@ -32,14 +32,14 @@ ENDLESS = 1_000_000
 
 @frozen
 class Vocabulary:
-    """A protocol's words for what its ledger holds. What has no word of its own is called as in the ledger."""
+    """A protocol's words for what its ledger holds. A severity or move without a word is called as in the ledger."""
 
     severities: Mapping[str, str] = field(default_factory=dict)
     moves: Mapping[str, str] = field(default_factory=dict)
     moves_of: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Seat → its words, where a seat has others than the rest."""
+    """By seat: its words for moves, where they differ from `moves`."""
     needs_evidence: Collection[str] = ()
-    """Kinds of moves that are shown as citing nothing if they do."""
+    """Kinds of moves that are marked if they cite nothing."""
 
     def severity(self, point: Point) -> str:
         return self.severities.get(point.severity, point.severity)
@@ -96,9 +96,9 @@ def points(
     answers: Literal["none", "last", "all"] = "last",
     quoted_since: int = ENDLESS,
 ) -> list[str]:
-    """Points with their status and, indented below each, what was answered: nothing, the last of each seat, or all.
+    """Points with their status and, indented below each, the moves on it: none, the last of each seat, or all.
 
-    A point that was raised in round `quoted_since` or later is quoted beside them, and is shown by its first words.
+    A point of round `quoted_since` or later is quoted elsewhere in the prompt, so only its first words are shown.
     """
     rows, alike, moves = list[str](), similar(ledger.points), ledger.answers
     for p in ledger.points if only is None else only:
@@ -107,7 +107,7 @@ def points(
         about = f", about {name(p.about)}" if p.about else ""
         kind = f"{words.severity(p)}, {p.category or 'no category'}{about}"
         stands = (status or ledger.status)(p.id)
-        if p.round >= quoted_since and not p.said:  # of an issue with several wordings, every one is shown
+        if p.round >= quoted_since and not p.said:  # all wordings of an issue are shown
             rows.append(f"{p.id} ({words.severity(p)}{about}; {stands}): {cut(p.text, FIRST_WORDS)}")
         else:
             rows += _issue(p, f"{who}; {kind}; {stands}", words, name)
@@ -115,7 +115,7 @@ def points(
         for m in said if answers == "all" else {m.by: m for m in said}.values():
             rows.append(f"   {name(m.by)}, round {m.round}, {words.move(m)}: {_reason(m, words)}")
         for again in (one for one in ledger.reruns if one.point == p.id):
-            # The first version is run again only for a finding of an earlier review.
+            # A check runs again on the first version only for a finding of an earlier review.
             on = f"version {again.version}" if again.version > 1 else "the change as it is now"
             rows.append(f"   the check on {on}: {again.side or 'not run'}{_because(again.note)}")
         for slip in dict.fromkeys(s for s in ledger.slips if s.point == p.id):
@@ -131,7 +131,7 @@ def points(
 
 
 def raised_by(ledger: Ledger, seat: str, round: int, words: Vocabulary = PLAIN) -> str:
-    """What a seat raised in a round, one bullet each, with those that repeat a point which does not exist."""
+    """The points of a seat in a round, one bullet each, with objections that repeat a point which does not exist."""
     rows = [f"- {row}" for row in unplaced_by(ledger, seat, round, words)]
     return "\n".join([*filter(None, [raised(ledger.raised_by(seat, round), words)]), *rows])
 
@@ -157,7 +157,7 @@ def unmatched(ledger: Ledger, name: Callable[[str], str] = str) -> list[str]:
 
 
 def table(ledger: Ledger, severities: Mapping[str, str] | None = None) -> list[str]:
-    """Claims and points as the rows of a Markdown table. `severities` are those that a review ended with, by id."""
+    """Claims and points as the rows of a Markdown table. `severities` are those at the end of a review, by id."""
     rows = ["| id | who | what | status | evidence |", "|---|---|---|---|---|"]
     for c in ledger.claims:
         rows.append(_cells(c.id, c.by, c.text, "unsupported" if c.unsupported else "", _shown(c)))
@@ -197,7 +197,7 @@ def below(check: checks.CodeCheck | None) -> str:
 
 
 def _remedy(objection: Point | Move) -> str:
-    """What its author would do about it, and the text that should replace the cited lines."""
+    """What the author of an objection would do about it, and the text that should replace the cited lines."""
     to_do = f" To do: {squeeze(objection.action)}" if objection.action else ""
     return f"{to_do} Proposed text: {objection.fix}" if objection.fix else to_do
 
@@ -260,7 +260,7 @@ class Row:
 class Known:
     """What the ledger knows of the parts of an answer: their ids, and the marks of their citations.
 
-    Two seats may use the same words about different documents; of these, the ids of the `seat` that answered count.
+    Two seats may use the same words about different documents; then the ids of the `seat` that answered count.
     """
 
     def __init__(self, ledger: Ledger, seat: str = "") -> None:
@@ -323,7 +323,7 @@ def answer(value: Any, known: Known) -> Iterator[Row]:
 
 
 def markdown(value: Any, known: Known) -> str:
-    """The same as Markdown."""
+    """A recorded answer as Markdown."""
     blocks: list[str] = []
     last = ""
     for row in answer(value, known):
@@ -341,7 +341,7 @@ def markdown(value: Any, known: Known) -> str:
 
 
 def _item(one: Any, known: Known) -> str:
-    """One of several: its id, short remarks in brackets, what it says, then what it cites."""
+    """An item of a list: its id, short remarks in brackets, what it says, then what it cites."""
     if not isinstance(one, dict):
         return squeeze(_word(one))
     fields = {k: v for k, v in one.items() if v not in EMPTY}
@@ -353,7 +353,7 @@ def _item(one: Any, known: Known) -> str:
         if _are_citations(item):
             cited += known.evidence(item)
         elif name == "check" and isinstance(item, dict) and "code" in item:
-            more.append(f"check: {item.get('runner')}, {_claim(item)}")  # its code is shown with its mark
+            more.append(f"check: {item.get('runner')}, {_claim(item)}")  # its code is in the ledger, with its mark
         elif isinstance(item, str) and name in TAGS:
             tags.append((list(TAGS).index(name), f"{TAGS[name]} {item}".strip()))
         else:

@@ -26,7 +26,7 @@ ENDED = {
     "unwritten": "the chosen version could not be written",
     "contradiction": "the judge contradicts itself",
 }
-"""What ended a review, where it was not a choice."""
+"""By `stopped_by`: what ended the review, for reviews that no choice ended."""
 
 RULINGS: Mapping[MoveKind, str] = {"concede": "valid", "defend": "invalid", "maintain": "missing evidence"}
 MOVES: Mapping[str, MoveKind] = {**{ruling: move for move, ruling in RULINGS.items()}, "fixed": "mend"}
@@ -34,7 +34,7 @@ MOVES: Mapping[str, MoveKind] = {**{ruling: move for move, ruling in RULINGS.ite
 
 Seen = Literal["", "fixed", "changed, not checked again", "not raised again", "called fixed, its file unchanged"]
 FIXED: Seen = "fixed"
-"""The final version differs, and the critic, the judge or a check looked at this very finding there: it is gone."""
+"""The final version differs, and the critic, the judge or a check looked for this very finding there: it is gone."""
 CHANGED: Seen = "changed, not checked again"
 """The final version changes what the finding cites. No seat looked at the finding in that version."""
 SILENT: Seen = "not raised again"
@@ -42,7 +42,7 @@ SILENT: Seen = "not raised again"
 UNTOUCHED: Seen = "called fixed, its file unchanged"
 """The critic or the judge calls it fixed. The final version leaves every file that the finding cites as it was."""
 CHECK = "check"
-"""The voice of a finding that no participant raised: the program looked."""
+"""The voice of a finding that the program raised, not a participant."""
 OUTSIDE = "outside the change"
 UNCHECKED = (CHANGED, SILENT, UNTOUCHED)
 
@@ -53,7 +53,7 @@ class ReviewFinding:
 
     id: str
     severity: str
-    """At the end: as the judge weighed it, limited by what checking its evidence showed."""
+    """The severity at the end: as the judge weighed it, limited by what checking its evidence showed."""
     raised_as: str
     category: str
     text: str
@@ -71,17 +71,17 @@ class ReviewFinding:
     voices: tuple[str, ...] = ()
     round: int = 0
     struck: bool = False
-    """What it cites is absent, so that it cannot be a P1."""
+    """Whether what it cites is absent, so that it cannot be a P1."""
     seen: Seen = ""
     """What is known about it in the final version, if that is not the first."""
     outside: bool = False
-    """It is about a file or lines that the reviewed change does not touch."""
+    """Whether it is about a file or lines that the reviewed change does not touch."""
     since: str = ""
     """The session of the earlier review that raised it; empty if this one did."""
     fixed_by: str = ""
-    """The commit that fixed it since that review. The critic, the judge or an analyser looked, and it is gone."""
+    """The commit that fixed it since the earlier review, as the critic, the judge or an analyser confirmed."""
     check: CodeCheck | None = None
-    """The code that is to show it, and what running it showed."""
+    """The code that should show it, and what running it showed."""
     rerun: str = ""
     """What that check does on the final version: passes, fails, cannot run; empty if it was not run there."""
     dismissed: str = ""
@@ -89,7 +89,7 @@ class ReviewFinding:
 
     @property
     def hidden(self) -> str:
-        """Why it is not shown at first; empty if it is."""
+        """Why the finding is not shown at first; empty if it is."""
         if self.dismissed:
             return "dismissed"
         if self.ruling == "invalid":
@@ -106,7 +106,7 @@ class ReviewFinding:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it was seen to be fixed. In an own protocol, the participant that raised it may say so."""
+        """Whether it was seen to be fixed. In a user's protocol, the participant that raised it may say so."""
         return self.seen == FIXED or (self.status == "resolved" and not self.seen)
 
     @property
@@ -170,15 +170,15 @@ class ReviewResult:
     judge_failed: str = ""
     """In which round the judge was asked and gave no answer, and why."""
     slips: tuple[str, ...] = ()
-    """Rulings that the judge walked back without new evidence, and findings that the critic dropped without a word."""
+    """Rulings that the judge walked back without new evidence, and findings that the critic dropped without reason."""
     earlier: str = ""
-    """The session of the review of this branch on which this one builds."""
+    """The session of the earlier review of this branch that this review continues."""
     since: str = ""
-    """The commit that was reviewed there."""
+    """The commit that the earlier review reviewed."""
     checked: bool = False
-    """The critic could add checks, which were run."""
+    """Whether the critic could add checks, which were run."""
     analysed: bool = False
-    """The critic is a static analyser, which finds nothing or something; it does not agree."""
+    """Whether the critic is a static analyser: if it finds nothing, that is no agreement."""
 
     @classmethod
     def of(cls, ledger: Ledger, decision: Decision, *, judge: str = "judge", **more: Any) -> ReviewResult:
@@ -196,7 +196,7 @@ class ReviewResult:
 
     @property
     def shown(self) -> tuple[ReviewFinding, ...]:
-        """P1 and P2 that stand, the most severe first; of one severity, what the program proved wrong comes first."""
+        """P1 and P2 that stand, the most severe first; in each severity, what the program proved wrong comes first."""
         left = (f for f in self.findings if not f.hidden)
         return tuple(sorted(left, key=lambda f: (f.severity, CHECK not in f.voices, _number(f.id))))
 
@@ -219,7 +219,7 @@ class ReviewResult:
         return "; ".join(part for part in (said, why) if part)
 
     def dismissing(self, reasons: Mapping[str, str]) -> ReviewResult:
-        """The same with some findings dismissed: id → why."""
+        """The result with some findings dismissed. `reasons` says why, by the id of a finding."""
         heads = _heads(*reasons)
         return replace(
             self,
@@ -232,7 +232,7 @@ class ReviewResult:
         row = cast(dict[str, Any], as_row(self))
         if not self.checked:
             del row["checked"]
-        for finding in row["findings"]:  # a review without checks is recorded as it always was
+        for finding in row["findings"]:  # a review without checks is recorded as by versions that had none
             for name in ("check", "rerun"):
                 if not finding[name]:
                     del finding[name]
@@ -245,7 +245,7 @@ class ReviewResult:
         return remade(cls, data, findings=findings, history=history)
 
     def hidden_line(self, shown: Sequence[ReviewFinding]) -> str:
-        """What the reader does not see, counted by reason; empty where nothing is hidden."""
+        """The findings that the reader does not see, counted by reason; empty if none is hidden."""
         counts: dict[str, int] = {}
         for finding in self.findings:
             if finding not in shown:
@@ -279,7 +279,7 @@ class ReviewResult:
         return rows
 
     def markdown(self, heading: str = "", notes: Sequence[Json] = ()) -> str:
-        """Everything, for `summary.md`; with the heading of the outcome where that says more than the decision."""
+        """The whole result, for `summary.md`; with the outcome's heading where that says more than the decision."""
         content = self.content[:LONGEST_CONTENT]
         fence = backticks(content)
         body = [
@@ -293,7 +293,7 @@ class ReviewResult:
         return "\n".join(rows) + "\n"
 
     def screen(self, *, width: int, everything: bool = False) -> str:
-        """The same for a terminal: at most five P1 and P2, and one line for what is hidden."""
+        """The result for a terminal: at most five P1 and P2, and one line for what is hidden."""
         shown = self.findings if everything else self.shown[:MOST_SHOWN]
         hidden = self.hidden_line(shown)
         told = f"- hidden: {hidden}; `rebut show ID --all` shows them" if hidden else ""
@@ -307,7 +307,7 @@ class ReviewResult:
         return "\n".join(out)
 
     def _named(self, shown: Sequence[ReviewFinding]) -> tuple[str, ...]:
-        """What is unresolved; findings that are listed above it by their ids only."""
+        """The unresolved items, with findings that are listed above them by their ids only."""
         named = [f.id for f in shown if any(line.startswith(_heads(f.id)) for line in self.unresolved)]
         rest = tuple(line for line in self.unresolved if not line.startswith(_heads(*named)))
         return (f"{', '.join(named)}, as above", *rest) if named else rest
@@ -328,7 +328,7 @@ class ReviewResult:
         rows += ["### Final Artifact", *artifact, "", "### Key Findings"]
         for severity in ("P1", "P2", "P3"):
             mine = [f for f in findings if f.severity == severity]
-            # Findings that stand and are only not listed here must not read as none.
+            # Findings that stand, but are not listed here, must not read as `none`.
             there = sum(1 for f in self.findings if f.severity == severity and f.hidden in ("", severity))
             none = f"{there}, hidden" if there else "none"
             rows += [f"- {severity}: {say(f.line())}" for f in mine] or [f"- {severity}: {none}"]
@@ -345,7 +345,7 @@ class ReviewResult:
         return rows + _left(self.next_actions, most)
 
     def _left_to_do(self) -> str:
-        """What is left if neither the judge nor a finding names an action."""
+        """The next action, if neither the judge nor a finding names one."""
         if standing := [f.id for f in self.shown]:
             return f"Fix or answer {', '.join(standing)}: {'it stands' if len(standing) == 1 else 'they stand'}."
         if self.stopped_by == "unread":
@@ -354,7 +354,7 @@ class ReviewResult:
 
 
 def _upgraded(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A recorded finding. Before `seen`, `resolved` meant only that the critic did not raise it again."""
+    """A recorded finding with `seen`. Before `seen`, `resolved` meant only that the critic did not raise it again."""
     if "seen" in row:
         return row
     return {**row, "seen": SILENT if row.get("status") == "resolved" else CHANGED if row.get("mended") else ""}
@@ -390,7 +390,7 @@ def _number(id: str) -> int:
 
 
 def severity(ledger: Ledger, point: Point) -> str:
-    """As the judge weighed it, and never P1 on a citation that is absent."""
+    """The severity as the judge weighed it; never P1 for a point that rests on an absent citation."""
     weighed = ledger.severity(point.id)
     return "P2" if weighed == "P1" and point.struck else weighed
 
@@ -400,9 +400,9 @@ DECIDER = "decider"
 
 
 def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
-    """The judge's last ruling. A concession is binding (C12), and what another raised and the judge repeats is valid.
+    """The judge's last ruling on a point. A concession is binding (C12), and a point that the judge repeats is valid.
 
-    What the judge alone raised is weighed by another seat.
+    A point that the judge alone raised is weighed by another seat.
     """
     if point.voices == (judge,) and ledger.version > 1:
         weighed = [m.kind for m in ledger.moves if m.point == point.id and m.by != judge and m.kind in RULINGS]
@@ -416,7 +416,7 @@ def ruling(ledger: Ledger, point: Point, judge: str = "judge") -> str:
         mine = move.point == point.id and move.by == judge and move.kind in RULINGS
         if not mine or Slip("walked back", point.id, judge, move.round) in ledger.slips:
             continue
-        # What the judge raises again itself, in this round or later, it considers valid.
+        # The judge considers a point valid that it raises again itself, in this round or later.
         if any(one.round >= move.round for one in own):
             word = "valid"
         else:

@@ -23,17 +23,17 @@ def outcome_of(record: Record) -> Outcome | None:
 
 
 def is_review(record: Record) -> bool:
-    """Whether it ended as a review."""
+    """Whether the session ended as a review."""
     outcome = outcome_of(record)
     return outcome is not None and outcome.review is not None
 
 
 ASKED = "asked"
-"""The fact with the flags and the command that a session was started with."""
+"""The key of the fact with the flags and the command that a session was started with."""
 
 
 def asked_by(record: Record) -> str:
-    """The command that started a session, if it is not that of its protocol: `review` or `plan`."""
+    """The command that started a session: `review` or `plan`; empty for the command of a protocol."""
     fact = record.facts.get(ASKED)
     return str(fact.value.get("verb") or "") if fact and isinstance(fact.value, dict) else ""
 
@@ -62,7 +62,7 @@ def status(record: Record, running: str = "") -> str:
 
 
 def seated(record: Record) -> tuple[Seated, ...]:
-    """Every seat, those that failed included: they count as seats."""
+    """What each seat did. Seats that failed count as seats, too."""
     out = []
     for row in record.opened.seats:
         seat = str(row["seat"])
@@ -130,7 +130,7 @@ def _seated_as(record: Record, seat: str) -> str:
 
 
 def doubts_of(record: Record, judge: str = "", silent: Sequence[str] = ()) -> list[Doubt]:
-    """What takes something away from any ending: one model had every seat, or saw only a part of its question."""
+    """Doubts of any protocol's outcome: one model had every seat, or a seat saw only a part of its question."""
     out = list[Doubt]()
     asked = {seat: who for seat, who in _speakers(record).items() if seat not in silent}
     parties = [who for seat, who in asked.items() if seat != judge]
@@ -167,7 +167,7 @@ def progress(record: Record) -> str:
 
 
 def counted_ledger(record: Record) -> Ledger:
-    """The ledger that the outcome counts, such as that of the complete rounds; without an outcome all of it."""
+    """The ledger that the outcome counts, such as that of the complete rounds; without an outcome the whole ledger."""
     outcome = outcome_of(record)
     return outcome.ledger if outcome and outcome.ledger.points else ledger_of(record)
 
@@ -175,7 +175,7 @@ def counted_ledger(record: Record) -> Ledger:
 def ledger_of(record: Record) -> Ledger:
     """The ledger as the record has it: no protocol code needed, also for a debate that is still open."""
     ledger: Ledger | None = None
-    for event in record.facts.values():  # each key once, with its last value: an upgrade may have made one again
+    for event in record.facts.values():  # each key once, with its last value: an upgrade may have computed a fact again
         if event.key.endswith("#ledger") and isinstance(event.value, dict):
             made = Ledger(str(event.value["letter"]), noun=noun_in(event.value), version=record.opened.ledger)
             ledger = ledger or made

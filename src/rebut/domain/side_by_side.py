@@ -23,7 +23,7 @@ class GivenAnswer:
     points: tuple[str, ...] = ()
     """The ids of the points that were raised against it."""
     accepted: tuple[str, ...] = ()
-    """Those of them that its author conceded or partly accepted."""
+    """The ids of the points that its author conceded or partly accepted."""
 
     @property
     def now(self) -> str:

@@ -1,8 +1,8 @@
-"""Notes that the user adds to a running debate: which questions have them, from the record alone.
+"""Notes that the user adds to a running debate, and which questions include them, from the record alone.
 
 A note is a fact that names the stages of the debate that had begun when it came. A stage is a round, another scope, or
-a step outside of any. Questions of later stages have the note, those of earlier ones never do: so a resumed or replayed
-debate asks the same questions again.
+a step outside of any scope. A note is part of the questions of later stages and never of earlier ones, so a resumed or
+replayed debate asks the same questions again.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from rebut.domain.prompts import USER_NOTE, quote
 from rebut.record.record import Record
 
 FACT = "say."
-"""How the keys of these facts begin: `say.1`, `say.2` …"""
+"""The beginning of the keys of these facts: `say.1`, `say.2` …"""
 LONGEST = 4000
 MOST = 20
 
 
 @frozen
 class UserNote:
-    """One note."""
+    """A note of the user."""
 
     number: int
     text: str
     begun: tuple[str, ...] = ()
-    """The stages whose questions do not have it."""
+    """The stages that had begun: their questions do not include the note."""
 
     def to_json(self) -> Json:
         return {"text": self.text, "begun": list(self.begun)}
@@ -46,7 +46,7 @@ def refused(text: str, known: int) -> str:
 
 
 def stage(key: str) -> str:
-    """The round or other scope that a question belongs to; outside of any, its step."""
+    """The round or other scope that a question belongs to; outside of any scope, its step."""
     scope, slash, _ = key.partition("/")
     return scope if slash else key.rpartition("@")[0]
 
@@ -67,16 +67,16 @@ def notes_of(record: Record) -> list[UserNote]:
 
 
 def heard(record: Record, key: str) -> list[UserNote]:
-    """The notes that a question has."""
+    """The notes that a question includes."""
     return [note for note in notes_of(record) if note.is_for(key)]
 
 
 def unheard(record: Record) -> list[UserNote]:
-    """The notes that came too late: no question has them."""
+    """The notes that came too late: no question includes them."""
     return [note for note in notes_of(record) if not any(map(note.is_for, record.calls))]
 
 
 def with_notes(prompt: str, notes: Iterable[UserNote], fence_key: bytes) -> str:
-    """A prompt with the notes that it has to have, each quoted."""
+    """A prompt with notes of the user added, each quoted."""
     quoted = [quote(fence_key, f"note {note.number} of the user", note.text) for note in notes]
     return "\n\n".join([prompt, USER_NOTE, *quoted]) if quoted else prompt

@@ -18,7 +18,7 @@ from rebut.record.events import Asked, Attempt, Resumed
 from rebut.record.record import Record, Spent, seconds
 
 FATES = ("conceded", "resolved", "withdrawn")
-"""Statuses of a point that are counted by their own name. Every other one is open, as in the table of the terminal."""
+"""Statuses of a point that are counted by their own name. Every other status is open, as in the terminal's table."""
 LONGEST_QUOTE = 200
 TAKEN = ("conceded", "partly accepted")
 
@@ -36,7 +36,7 @@ class Worth:
     same: bool | None = None
     """Whether the result is what the first answers said; None without a decision."""
     caveat: str = ""
-    """Why this cannot be said, or not in full."""
+    """Why the comparison is impossible or not complete; empty if it is complete."""
     noun: str = "point"
     keys: tuple[str, ...] = ()
     """The keys of the first answers' calls; a key that ends in `*` is a prefix."""
@@ -57,7 +57,7 @@ class Worth:
         return self.same is True and not self.changed
 
     def paid(self, record: Record) -> Worth:
-        """The same with the cost of each part."""
+        """The comparison with the cost of each part, from the record."""
         mine = chosen(self.keys)
         reused = sum(1 for k, c in record.calls.items() if mine(k) and c.answered and c.answered.copied_from)
         total, alone = record.active_seconds(), busy(record, mine)
@@ -75,7 +75,7 @@ class Worth:
 
 
 def chosen(keys: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a key is among these."""
+    """A test whether a key is among these; one that ends in `*` is a prefix."""
     whole = {key for key in keys if not key.endswith("*")}
     begun = tuple(key[:-1] for key in keys if key.endswith("*"))
     return lambda key: key in whole or (bool(begun) and key.startswith(begun))

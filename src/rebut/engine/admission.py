@@ -1,4 +1,4 @@
-"""How many debates run at once in one process: as many as it may open files for. The others wait for their turn."""
+"""Limits how many debates run at once in one process, by the files that it may open. The others wait for their turn."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SHARED = 128
 """Descriptors for the rest of the process: connections to providers, and the program that runs rebut."""
 
 YOUNG = 20_000
-"""New objects before Python looks for garbage, while several debates run. With its usual 700 it looks through what all
-of them have on record again and again: a tenth of the time, for next to nothing that is found."""
+"""New objects before Python looks for garbage, while several debates run. With its usual 700 it looks through the
+records of all debates again and again, which takes a tenth of the time and finds next to nothing."""
 
 _running = 0
 _usual = 0
-"""The number that the program around rebut had set; 0 while it is in force."""
+"""The threshold that the program around rebut had set; 0 while that is in force."""
 _waiting: deque[asyncio.Future[None]] = deque()
 
 
@@ -40,7 +40,7 @@ def running() -> int:
 
 @asynccontextmanager
 async def admitted() -> AsyncIterator[None]:
-    """Waits until one more debate can be open."""
+    """Wait until one more debate can be open."""
     global _running
     while _running >= most():
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -49,7 +49,7 @@ async def admitted() -> AsyncIterator[None]:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                _wake_next()  # it was this debate's turn: the next one takes it
+                _wake_next()  # it was this debate's turn, and it is cancelled: wake the next
             raise
     _running += 1
     _collect_seldom(_running > 1)

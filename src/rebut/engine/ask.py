@@ -28,7 +28,7 @@ from rebut.record.record import Amount, Call
 FIRST_WORDS = 60
 """Characters of each part of an answer that is sent back …"""
 MOST_PARTS = 8
-"""… and how many of them are shown."""
+"""… and the most parts that are shown."""
 REPAIRS = 1
 """How many replies that cannot be read are sent back."""
 RESUME_OR_FORK = "Continue with `rebut resume`, or fork."
@@ -41,7 +41,7 @@ FALLBACK_FOR = ("auth", "missing tool", "crashed", "rate limit", "timeout", "bad
 
 @frozen
 class Settled:
-    """The answer."""
+    """A reply that was read, to be recorded as the answer."""
 
     value: Any
     complaints: tuple[str, ...]
@@ -50,7 +50,7 @@ class Settled:
 
 @frozen
 class GivenUp:
-    """No answer, and why."""
+    """The question has no answer, and why."""
 
     kind: str
     message: str
@@ -59,12 +59,12 @@ class GivenUp:
 
 
 async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
-    """Ask a question until it has an answer or a failure. What is on record is not asked."""
+    """Ask a question until it has an answer or a failure. A question with a result on record is not asked."""
     call = runtime.record.call(q.key)
     if done := _on_record(runtime, q, call):
         return done
     if runtime.offline:
-        if runtime.parent and (gone := why_skipped(runtime, q.key, q.fp)):  # counts what a fork would reuse
+        if runtime.parent and (gone := why_skipped(runtime, q.key, q.fp)):  # the calls of a fork are only counted
             return GivenUp(LEFT, gone, ASK_LEFT)
         if runtime.assumed and (assumed := runtime.assumed.answer(q.key, q.schema)):
             runtime.write(replace(assumed, seat=q.who.seat, fp=q.fp))
@@ -145,7 +145,7 @@ def _same_question(runtime: Runtime, q: Question, fp: str, answered: Answered | 
 
 async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp | Next:
     """Read the attempts so far and decide what follows."""
-    # Each model once: one that is named twice would be asked forever.
+    # Each model once: a fallback that is named twice would be asked forever.
     specs = list({str(s): s for s in (q.who.spec, *runtime.fallbacks.get(q.who.seat, ()))}.values())
     at, why, followup = _current_model(runtime, q.who.seat, len(specs)), "ask", ""
     best: Settled | None = None
@@ -158,7 +158,7 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
             if best and why == "context" and _agrees(best.value):
                 best = None
             if attempt.outcome in FALLBACK_FOR and best is None and tried + 1 < len(specs):
-                # The next model gets the question alone: it has not written what an earlier follow-up is about.
+                # The next model gets no follow-up: that would be about a reply of another model.
                 at, repairs, why, followup = max(at, tried + 1), 0, "ask", ""
                 _fall_back(runtime, q, at, specs[at], f"{attempt.outcome}: {attempt.message}")
                 continue
@@ -166,7 +166,7 @@ async def _next(runtime: Runtime, q: Question, call: Call) -> Settled | GivenUp 
         try:
             value = _read(q, attempt)
         except UnreadableReply as error:
-            # People and callers may try until it fits: they decide to try again, and it costs nothing.
+            # People and callers may try until their reply fits: they decide to try again, and it costs nothing.
             patient = asked is not None and asked.patient
             repairs += not patient
             if best and _agrees(best.value):
@@ -228,7 +228,7 @@ def _read(q: Question, attempt: Attempt) -> Any:
 
 
 async def _complaints(q: Question, value: Any, attempt: Attempt) -> tuple[str, ...]:
-    if attempt.family == PERSON and q.material.ballot:  # a ballot asks for everything that is needed
+    if attempt.family == PERSON and q.material.ballot:  # a ballot asks a person for all that is needed
         return ()
     found = q.check(value) if q.check else ()
     return tuple(await found if inspect.isawaitable(found) else found)
@@ -237,8 +237,8 @@ async def _complaints(q: Question, value: Any, attempt: Attempt) -> tuple[str, .
 def _agrees(value: Any) -> bool:
     """Whether an answer agrees, keeps, concedes or resolves anything.
 
-    If so, it does not stand in for a later one that cannot be read, which may refuse, nor for one that was never given
-    after the files that it asked for.
+    An answer that agrees does not replace a later reply that cannot be read, because that one may refuse. Nor does it
+    replace the answer that was to follow the files it asked for.
     """
     from rebut.domain.forms import Form
 
@@ -246,7 +246,7 @@ def _agrees(value: Any) -> bool:
 
 
 async def _best(q: Question, call: Call) -> Settled | None:
-    """The last reply that can be read, for when a limit permits no better one."""
+    """The last reply that can be read, if a limit permits no better one; None if there is none."""
     unread = False
     for _, attempt in reversed(call.returned):
         if attempt.outcome != "ok":
@@ -291,7 +291,7 @@ async def _serve(runtime: Runtime, key: str, needs: Sequence[str]) -> str:
 
 
 def _refused(runtime: Runtime, q: Question, worst: Amount, connection: Connection) -> GivenUp | None:
-    """The failure if a limit forbids the call. A person is asked in any case."""
+    """The failure if a limit forbids the call; None if none does. Limits never forbid asking a person."""
     runtime.control.check()
     name = "" if connection.patient else runtime.refusing_limit(worst, closing=q.closing)
     if not name:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rebut.domain.forms import Form
 
 SCHEMA_TOKENS = 1500
-"""What a form's JSON schema takes at most."""
+"""Tokens that a form's JSON schema takes at most."""
 
 
 @frozen(slots=False)
@@ -41,7 +41,7 @@ class Question:
     max_output: int = MAX_OUTPUT
     material: Material = NO_MATERIAL
     refused: str = ""
-    """Why it must not be asked: it then fails at once, and the failure is recorded like any other."""
+    """Why the question must not be asked; empty if it may. If so, it fails at once, and the failure is recorded."""
 
     @property
     def schema_name(self) -> str:
@@ -98,7 +98,7 @@ async def call_once(
     sending = _Sending(runtime, asked, connection, worst, Amount() if q.closing else runtime.closing)
     request = Request(
         key=q.key,
-        # A fallback has its own effort.
+        # The effort is a part of the spec, so a fallback has its own.
         participant=who if who.spec == step.spec else replace(who, spec=step.spec),
         prompt=prompt,
         followup=step.followup,
@@ -123,7 +123,7 @@ async def call_once(
     finally:
         sending.over = True
     took = runtime.working_time.seconds() - worked
-    # A model may also give up by itself, or a tool by its own limit, long before the minutes are used up.
+    # Only a call that used up its shortened time was ended by the limit: models and tools also time out by themselves.
     shortened = request.timeout < runtime.limits.timeout and took >= 0.9 * request.timeout
     if attempt.outcome == "timeout" and (shortened or took >= request.patience):
         hint = f"Raise it with {flag('minutes')}."
@@ -147,10 +147,10 @@ class _Sending:
     """Reserved for the closing call, and not available to this one."""
     began: float = field(default_factory=clock)
     over: bool = False
-    """Its result is on record. A backend that was cut off and still works must not send the request again."""
+    """Whether the call has ended. A backend that was cut off and still works must not send the request again."""
     held: bool = False
-    """The request was lost and must not be sent again now, because of a limit, a full disk or a stop. The next run
-    reports which."""
+    """Whether the request was lost and must not be sent again now, because of a limit, a full disk or a stop. `settle`
+    finds out which when it goes to make the next call."""
 
     @property
     def ms(self) -> int:
@@ -181,7 +181,7 @@ class _Sending:
         self.held = runtime.control.draining or bool(full)
         if not self.held and runtime.control.shared:
             self.held = not await runtime.control.shared.again(self.worst)
-        if self.held or self.over:  # it may be over by now
+        if self.held or self.over:  # the call may have ended while this waited
             return False
         runtime.write(self.failed(error, again=True))
         sent = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
@@ -193,7 +193,7 @@ class _Sending:
 
 @lru_cache(maxsize=256)
 def _loose_schema(form: type[Form]) -> dict[str, Json]:
-    """Cached: pydantic takes longer to generate a schema than the rest of a call takes."""
+    """The form's JSON schema. Cached: pydantic takes longer to generate it than the rest of a call takes."""
     return form.model_json_schema()
 
 
@@ -212,7 +212,7 @@ async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Att
     except TimeoutError as error:
         return sending.failed(ParticipantFailed("timeout", f"timed out ({error})"))
     except Cut as cut:
-        sending.over = True  # before it is recorded: while that waits for the disk, nothing may be sent again
+        sending.over = True  # first: nothing may be sent again while the record waits for the disk
         number, usd = sending.asked.attempt, 0.0 if connection.free else None
         if cut.why == "left":
             why = why_skipped(runtime, key, "")

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from rebut.workspace.targets.unread import UnreadFiles
 
 CLOSING_TOKENS = 3000
-"""What the prompt of a closing call needs beside the debate itself."""
+"""Tokens that the prompt of a closing call needs besides the debate itself."""
 WRITE_NO_CHECKS = ("lint", "rules", "human")
 V = TypeVar("V")
 F = TypeVar("F", bound="Form")
 
 
 class AskOptions(TypedDict, total=False):
-    """What `ask` and `try_ask` take beside a form."""
+    """What `ask` and `try_ask` take besides a form."""
 
     check: Check | None
     closing: bool
@@ -105,7 +105,7 @@ class Debate:
     async def ask(
         self, who: Participant, step: str, prompt: str, *, schema: Any = None, **options: Unpack[AskOptions]
     ) -> Answer[Any]:
-        """Ask one participant. Raises `ParticipantFailed`; resume then asks the question again."""
+        """Ask one participant. A failure raises `ParticipantFailed`; resume then asks the question again."""
         got = await self._ask(who, step, prompt, schema, reopen=True, **options)
         if isinstance(got, Failure):
             raise ParticipantFailed(got.kind, got.message, got.hint)
@@ -144,7 +144,7 @@ class Debate:
     async def ask_all(
         self, step: str, asks: Sequence[Ask[V]], *, need: int = 1, unreadable: bool = False, closing: bool = False
     ) -> Answers[V]:
-        """Ask several at once. With fewer than `need` answers: `TooFewReplies`, and resume asks the failed ones again.
+        """Ask several at once. Fewer than `need` answers raise `TooFewReplies`; resume then asks the failed ones again.
 
         All calls finish and are recorded before an error is raised. With `unreadable`, a reply that could not be read
         counts towards `need`, too.
@@ -222,7 +222,7 @@ class Debate:
         return {key: c.answered.value for key, c in self._runtime.record.calls.items() if c.answered}
 
     def same_model(self, one: Participant, other: Participant) -> bool:
-        """Whether two seats were given one model, under whatever names."""
+        """Whether two seats were given the same model, even under different names."""
         return self._runtime.record.model(str(one.spec)) == self._runtime.record.model(str(other.spec))
 
     def stand_in(self, who: Participant) -> str:
@@ -239,7 +239,7 @@ class Debate:
 
     @property
     def fallbacks(self) -> list[str]:
-        """Which model answers for which, and why, as far as the debate has come. For files, not for prompts."""
+        """Which model has replaced which so far, and why. For files, not for prompts."""
         return fallbacks(self._runtime.record)
 
     @property
@@ -336,7 +336,7 @@ class Debate:
         return str(fact.value or "")
 
     def planned(self, limit: int) -> int:
-        """`limit` rounds, and those that the user added."""
+        """How many rounds are planned: `limit`, and those that the user added."""
         return limit + added(self._runtime.record)
 
     def stop(self, reason: str) -> None:
@@ -405,7 +405,7 @@ class Debate:
         return [*self.ledger.claims[len(before.claims) :], *self.ledger.points[len(before.points) :]]
 
     async def enter(self, step: str, entries: Sequence[Entry]) -> Sequence[tuple[str, Entry]]:
-        """`note`, returning each entry as it was checked, with its id; an empty id if it matches no point."""
+        """Like `note`, but return each entry as it was checked, with its id; an empty id if it matches no point."""
         runtime = self._runtime
         entries = [ledgers.with_evidence(e) for e in entries]
         of = cast(Json, [ledgers.to_json(e) for e in entries])
@@ -413,7 +413,7 @@ class Debate:
         return out
 
     async def _entries(self, step: str, look: Callable[[], Awaitable[Sequence[Entry]]], of: Json) -> list[Entry]:
-        """Entries of the ledger, with what looking showed about them, recorded once."""
+        """The checked entries that `look` returns, computed once and recorded."""
 
         async def rows() -> Json:
             entries: list[Json] = [ledgers.to_json(one) for one in await look()]
@@ -438,9 +438,9 @@ class Debate:
         return self._runtime.sides.old is not None
 
     async def run_again(self, step: str, version: int, round: int) -> None:
-        """Run every check that showed a problem again, on the version under discussion, and enter what it does.
+        """Run every check that showed a problem again, on the version under discussion, and enter the results.
 
-        Only one that showed it by failing: a check that passes, or prints something, says nothing about a fix.
+        Only checks that showed a problem by failing are run: one that passes or prints something cannot show a fix.
         """
         runtime = self._runtime
         points = {p.id: check for p in self.ledger.points if (check := p.check) and check.shows_by_failing}
@@ -463,7 +463,7 @@ class Debate:
         """A claim of `by` for each statement of a document that cites something.
 
         A claim that is on the ledger already comes with its id and marks, so that a statement which a later version
-        repeats counts once. The others are for the protocol to `enter`.
+        repeats counts once. The protocol must `enter` the other claims.
         """
         from rebut.evidence.marks import citing
 
@@ -488,7 +488,7 @@ class Debate:
 
     @property
     def earlier_review(self) -> EarlierReview | None:
-        """The review of the same branch on which this one builds; None if it starts from nothing."""
+        """The earlier review of the same branch that this one continues; None if there is none."""
         from rebut.domain.earlier_review import EARLIER, EarlierReview
 
         runtime = self._runtime
@@ -512,7 +512,7 @@ class Debate:
         return await difference(self._runtime.sides.opened, files, modes)
 
     async def as_it_stands(self, patch: str, files: Mapping[str, str | None]) -> tuple[bytes, str]:
-        """Such a diff against the exact bytes on disk, and why that is impossible, if it is. Call it in `once`."""
+        """A patch as git can apply it to the bytes on disk, and why git cannot apply it, if so. Call it in `once`."""
         from rebut.workspace.exact_patch import as_it_stands
 
         runtime = self._runtime
@@ -600,18 +600,18 @@ class Debate:
 
 @dataclass
 class Round(Debate):
-    """A debate's nth round: the same object, with keys that begin `rN/`."""
+    """Round `n` of a debate: used like the debate, with keys that begin `rN/`."""
 
     n: int = 0
 
     def settled_before(self, step: str) -> bool:
-        """Whether the user ended the rounds in this one, before this step of it began."""
+        """Whether the user ended the rounds during this round, before this step of it began."""
         ended = settled(self._runtime.record)
         return ended is not None and ended.round == self.n and step not in ended.steps
 
 
 def limit_hint(failed: Sequence[Failure]) -> str:
-    """How to raise the limit that kept all of them from being asked; empty if one failed for another reason."""
+    """How to raise the limit that made all of them fail; empty if one failed for another reason."""
     return failed[0].hint if failed and all(one.kind == "budget" for one in failed) else ""
 
 
@@ -640,7 +640,7 @@ async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Sequence[Entry
 
 async def _run_check(runtime: Runtime, entry: Entry) -> Entry:
     """The entry with its check run and marked. Where checks are off, what a participant writes into one is dropped."""
-    if isinstance(entry, Unspoken) or entry.check is None or entry.check.mark:  # of an earlier review: on record there
+    if isinstance(entry, Unspoken) or entry.check is None or entry.check.mark:  # with a mark of an earlier review
         return entry
     if not runtime.runners:
         return replace(entry, check=None)

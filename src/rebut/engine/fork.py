@@ -1,7 +1,7 @@
 """Forking a session into a new one: answers whose question is unchanged are copied, the others are asked again.
 
-How many of each is found out beforehand by running the protocol without calling a model: where the fork would ask, the
-parent's answer to that question is assumed, with other words, so that whatever depends on its words counts as new.
+To count both beforehand, the protocol is run without calling a model. Where the fork would ask, the parent's answer to
+that question is assumed, with other words, so that every question that depends on its words counts as new.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rebut.record.events import Answered, Fact
 from rebut.record.record import Record, seat_of, step_of
 
 AGAIN = "again"
-"""The fact of a fork that copies no answers."""
+"""The key of the fact that a fork copies no answers."""
 
 
 async def fork(plan: Plan, environment: Environment, parent: Path, *, again: bool = False) -> Outcome:
@@ -40,7 +40,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
     old = sessions.load(parent)
     if again:
         _can_answer(plan, environment, None)
-    elif _absent(plan, environment):  # an answer that is reused needs no model
+    elif _absent(plan, environment):  # a model is not needed if all its answers are reused
         await fork_plan(plan, environment, parent)
     async with new_session(environment) as (folder, journal):
         if "snapshot" in old.facts:
@@ -53,7 +53,7 @@ async def fork(plan: Plan, environment: Environment, parent: Path, *, again: boo
             journal.write(Fact(key="notes", cls="input", value=list(plan.notes)))
         if files.path:
             journal.write(Fact(key="folder", cls="input", value=files.path))
-        if verb := asked_by(old):  # it ends in the words of that command; a gate and the like are not taken over
+        if verb := asked_by(old):  # so that it ends in that command's words; a gate and the like are not copied
             journal.write(Fact(key=ASKED, cls="input", value={"verb": verb}))
         if again:
             journal.write(Fact(key=AGAIN, cls="limit", value=True))  # resume reads it, too
@@ -74,7 +74,7 @@ class ForkCount(tuple[int, int]):
     """How many answers a fork reuses, and how many questions it asks."""
 
     exact = True
-    """False if the parent has no answer on which the rest depends: at least so many reused, at most so many asked."""
+    """False if the parent lacks an answer on which others depend: at least so many reused, at most so many asked."""
 
     @classmethod
     def within(cls, reused: int, asked: int) -> ForkCount:
@@ -86,8 +86,8 @@ class ForkCount(tuple[int, int]):
 async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> ForkCount:
     """How many answers a fork would reuse, and how many questions it would ask. Calls no model.
 
-    New answers are assumed to have the same effect as the parent's, since their effect is not known yet. `NotAvailable`
-    if a model that would be asked cannot be called here.
+    New answers are assumed to have the same effect as the parent's, since their effect is not known yet. Raises
+    `NotAvailable` if a model that would be asked cannot be called here.
     """
     sound(plan)
     old = sessions.load(parent)
@@ -118,14 +118,14 @@ async def fork_plan(plan: Plan, environment: Environment, parent: Path) -> ForkC
 
 
 def _can_answer(plan: Plan, environment: Environment, asked: Collection[str] | None) -> None:
-    """Refuse a fork before it exists if a model that it would ask cannot be called here; None: it asks every seat."""
+    """Raise before the fork exists if a seat that it would ask has no model here. `asked` None: it asks every seat."""
     for seat, error in _absent(plan, environment).items():
         if asked is None or seat in asked:
             raise error
 
 
 def _absent(plan: Plan, environment: Environment) -> dict[str, NotAvailable]:
-    """The seats whose model cannot be called here, and why. Their fallback would take over where there is one."""
+    """The seats whose model cannot be called here, and why. Not among them: seats whose fallback would take over."""
     out: dict[str, NotAvailable] = {}
     for who in plan.seats:
         if who.seat in plan.protocol.silent or plan.fallbacks.get(who.seat):
@@ -143,7 +143,7 @@ class AssumedAnswers:
     def __init__(self, parent: Record) -> None:
         self._parent = parent
         self.asked: list[str] = []
-        """The keys of these questions."""
+        """The keys of the questions that the fork would ask."""
         self._unmarked: set[str] = set()
         """Steps with an answer in which no words could be changed."""
 
@@ -193,7 +193,7 @@ def parent_of(record: Record, environment: Environment) -> Record | None:
     """The session that this one was forked from: a resumed fork still copies from it."""
     if not record.opened.forked_from or AGAIN in record.facts:
         return None
-    return sessions.loader(environment.root)(record.opened.forked_from)  # None: what was not copied is asked
+    return sessions.loader(environment.root)(record.opened.forked_from)  # None if the parent is gone: the rest is asked
 
 
 def _copy_snapshot(parent: Path, folder: Path) -> None:

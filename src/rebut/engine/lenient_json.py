@@ -18,7 +18,7 @@ _NAME = re.compile(r"[\w$-]++")
 _BARE = re.compile(r"[^,\]}\n]++")
 _NUMBER = re.compile(r"-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?")
 _CLOSING = {'"': '"', "'": "'", "“": "”", "‘": "’", "`": "`"}
-# What may follow the end of a text: the end of what contains it, a comma and the next thing, or the next name below it.
+# What may follow a quoted text: the end of its object or list, a comma and the next part, or the next name below it.
 _AFTER = re.compile(
     r"\s*+(?:[}\]]|$|//|/\*|,\s*+(?:[\"'“‘`{\[}\]/#-]|\d|$|(?:true|false|null|none)\b|[\w$-]++\s*+:)"
     r")|[^\S\n]*+\n\s*+[\"'“‘][^\"'“”’\n]*+[\"'”’]\s*+:",
@@ -32,7 +32,7 @@ _LITERALS: dict[str, object] = {"true": True, "false": False, "null": None, "non
 
 
 class LenientObject:
-    """An object that was read. ValueError if the text is none, mistakes included."""
+    """An object that was read from a text. Raises ValueError if the text is no object, even with mistakes."""
 
     def __init__(self, text: str) -> None:
         self._text, self._at, self._depth = text, 0, 0
@@ -115,7 +115,7 @@ class LenientObject:
         return _LITERALS.get(bare.lower(), bare)
 
     def _quoted(self, after: re.Pattern[str]) -> str:
-        """A text up to the quotation mark that ends it: one after which something can follow."""
+        """Read a text up to the quotation mark that ends it: the first one that something in `after` follows."""
         closing = re.compile(r"\\.|" + _CLOSING[self._next()], re.S)
         start = at = self._at + 1
         while found := closing.search(self._text, at):

@@ -211,17 +211,17 @@ class AnswerStream:
         self._open = ""
         """The brackets that are open, the outermost first; empty outside of an object."""
         self._new = False
-        """Whether the object's first bracket has arrived, and nothing yet that shows that it is one."""
+        """Whether only a first bracket has arrived, and nothing yet that shows that it begins an object."""
         self._quoted = False
         self._escaped = -1
         """The position, in the next piece, of a character behind a backslash."""
         self._name = ""
-        """Of the list that is being written."""
+        """The name of the list that is being written."""
         self._parts: list[str] = []
         """The text of the field or element that is being written."""
         self._left = MOST_ELEMENTS
         self._thinking: re.Match[str] | None = None
-        """The tag with which the thinking began that is being written."""
+        """The tag that began the thinking that is being written; None outside of thinking."""
         self._held = ""
         """The end of the last piece, outside of an object, which may be the first half of a tag."""
 
@@ -296,7 +296,7 @@ class AnswerStream:
         return "".join(self._parts)
 
     def _give_up(self) -> None:
-        """This is not an object, or a broken one: look for the next."""
+        """Drop this text, which is no object or a broken one, and look for the next object."""
         self._open, self._new, self._name, self._parts = "", False, "", []
         self._left -= 1
 

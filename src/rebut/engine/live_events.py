@@ -1,7 +1,7 @@
 """A running debate as typed events, for people who build their own interface.
 
 `EventFeed` turns what the engine reports (lines of the journal, answers while they are written) into these events.
-Only `PointWritten` is provisional: everything else is in the journal when it is told.
+Only `PointWritten` is provisional: the journal has everything else before its event is sent.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SeatAsked:
 
 @frozen
 class PointWritten:
-    """A point of an answer that is still being written: told when it is complete, and again once it is checked.
+    """A point of an answer that is still being written: sent when it is complete, and again once it is checked.
 
     It is provisional: the answer may still be sent back, and the point has no id yet.
     """
@@ -86,10 +86,10 @@ class SeatFailed:
     key: str
     seat: str
     failure: str
-    """Its class, such as `timeout`."""
+    """The kind of failure, such as `timeout`."""
     message: str
     reopened: bool
-    """Whether it is asked again when the debate is resumed."""
+    """Whether the question is asked again when the debate is resumed."""
 
 
 @frozen
@@ -120,22 +120,22 @@ class EventFeed:
         self._record: Record | None = None
         self._status: dict[str, Status] = {}
         self._written: dict[str, tuple[LiveAnswer, list[LivePoint]]] = {}
-        """Key → the answer that is being written, and its points as they were told."""
+        """Key → the answer that is being written, and its points as they were sent."""
         self._settled: set[str] = set()
-        """Keys with an answer or a failure: what is still heard of these comes too late."""
+        """Keys with an answer or a failure: later pieces of their answers are ignored."""
 
     def ready(self, record: Record, folder: Path) -> None:
-        """The debate is on record."""
+        """Send the start of the debate, which is on record now."""
         was = record.opened
         seats = {str(row["seat"]): str(row["spec"]) for row in was.seats}
         self._record = record
         self._tell(DebateStarted(was.id, was.protocol, was.topic, seats))
-        self._points()  # of a resumed debate
+        self._points()  # those of a resumed debate
 
     def line(self, line: events.Line) -> None:
-        """A line was written to the journal."""
+        """Send what a new line of the journal says."""
         event = line.event
-        if self._record is None:  # the opening, or what a resumed debate puts in order first
+        if self._record is None:  # the opening, or what resume records before the debate continues
             return
         if isinstance(event, events.Asked):
             self._settled.discard(event.key)
@@ -150,7 +150,7 @@ class EventFeed:
             self._points()
 
     def heard(self, key: str, answer: LiveAnswer) -> None:
-        """A part of an answer was written, or a citation in it was checked."""
+        """Send the points of an answer that are new, or whose citations were checked."""
         if key in self._settled:
             return
         of, told = self._written.get(key, (None, []))
@@ -163,7 +163,7 @@ class EventFeed:
         self._written[key] = answer, list(answer.points)
 
     def _points(self) -> None:
-        """Tell which points are new or have another status."""
+        """Send the points that are new or have another status."""
         if self._record is None:
             return
         ledger = ledger_of(self._record)
@@ -178,7 +178,7 @@ class EventFeed:
         self._waiting.put_nowait(event)
 
     def end(self) -> None:
-        """The debate ended: there are no further events."""
+        """End the feed: there are no further events."""
         self._waiting.put_nowait(None)
 
     async def next(self) -> DebateEvent | None:
@@ -187,7 +187,7 @@ class EventFeed:
 
 
 def both(first: Callable[P, None] | None, then: Callable[P, None]) -> Callable[P, None]:
-    """One function that calls both, such as a listener of the user and that of a feed."""
+    """A function that calls both, such as a listener of the user and that of a feed."""
 
     def call(*args: P.args, **named: P.kwargs) -> None:
         if first:

@@ -1,4 +1,4 @@
-"""The files that a debate writes beside its journal: recorded before they exist, and never over another's file."""
+"""The files that a debate writes beside its journal: recorded before they exist, and never written over other files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def write_files(runtime: Runtime, files: Sequence[Artifact]) -> tuple[list
 
 async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, list[str]]:
     root = runtime.root
-    # The sessions are in a place of the user's choice: a home that is a repository may have a linked `.local`.
+    # A link above the sessions is the user's choice: a home that is a repository may have a linked `.local`.
     if not wanted.is_relative_to(root):
         top = repository(Path(runtime.record.opened.workspace))
         if link := link_below(top, wanted.parent):
@@ -50,8 +50,8 @@ async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, l
             if not one.merge and runtime.journal is not None and not runtime.journal.at_once:
                 await runtime.sync()
             if one.merge:
-                # Without an await: another debate of this process would wait for the lock on the thread that must
-                # return here to release it.
+                # Without an await while the folder is locked: another debate of this process would then block the only
+                # thread that can release the lock.
                 done = artifacts.save(path, text, there is None)
             else:
                 done = await asyncio.to_thread(artifacts.save, path, text, there is None)
@@ -68,7 +68,7 @@ async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, l
 
 
 def _superseded(runtime: Runtime, path: Path, text: str, there: str) -> bool:
-    """Whether the file has a later version of ours: a resumed debate writes its earlier versions again."""
+    """Whether the file has a later version by this session: a resumed debate writes its earlier versions again."""
     wrote = [
         line.event for line in runtime.record.lines if isinstance(line.event, Wrote) and line.event.path == str(path)
     ]

@@ -104,7 +104,7 @@ def parse(text: str, schema: type[T], *, truncated: bool = False) -> T:
 
 
 def after_thinking(text: str) -> str:
-    """The reply without the thinking that it begins with. If that never ends, there is no reply."""
+    """The reply without the thinking that it begins with; empty if the thinking never ends."""
     at = len(text) - len(text.lstrip())
     thinking: re.Match[str] | None = None
     for tag in THINKING.finditer(text, at):
@@ -119,7 +119,7 @@ def after_thinking(text: str) -> str:
 
 
 def _without_thinking(text: str) -> str:
-    """The reply without any thinking. All before an end without a beginning is: some servers cut the beginning off."""
+    """The reply without any thinking. Text before a lone end tag is thinking, too: some servers drop the first tag."""
     kept, start = list[str](), 0
     thinking: re.Match[str] | None = None
     for tag in THINKING.finditer(text):
@@ -137,7 +137,7 @@ def _without_thinking(text: str) -> str:
 
 
 def ends_thinking(tag: re.Match[str], opened: re.Match[str] | None = None) -> bool:
-    """Whether the thinking ends with this tag: that which began with `opened`, if given."""
+    """Whether thinking ends with this tag; if `opened` is given, the thinking that began with that tag."""
     if "/" not in (tag[1], tag[3]):
         return False
     return opened is None or (tag[2] or tag[4]).lower() == (opened[2] or opened[4]).lower()
@@ -179,7 +179,7 @@ def _loaded(text: str) -> dict[str, object] | None:
 def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -> T:
     """The form, filled in. An optional field that does not fit is left out. Raises `_DoesNotFit`.
 
-    With `plain`, its texts are known to need no tidying, and `found` itself loses such fields.
+    With `plain`, its texts are known to need no tidying, and fields that do not fit are removed from `found` itself.
     """
     from pydantic_core import ValidationError
 
@@ -196,15 +196,15 @@ def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -
     except RecursionError:
         raise _DoesNotFit("the JSON object of the reply is nested too deep") from None
     if schema.model_fields and not value.model_fields_set:
-        # Such as a server's error message: where every field has a default, it would be a form without objections.
+        # Such as a server's error message: if every field has a default, it would count as a form without objections.
         raise _DoesNotFit("the reply has none of the fields that were asked for")
     return value
 
 
 def _odd_name(given: object, schema: type[Form]) -> tuple[str, str] | None:
-    """A name in an object that looks like that of a field and is none, and that field.
+    """A name in an object that only looks like the name of a field, and that field; None if there is none.
 
-    It is ignored, as every unknown name: an objection under it would be lost, beside a field that agrees.
+    Unknown names are ignored: an objection under such a name would be lost, and a field that agrees would be read.
     """
     from rebut.domain.forms import entry_of
 
@@ -311,7 +311,7 @@ def _fits(found: dict[str, object], schema: type[T]) -> bool:
 def _spans(text: str) -> Iterator[str]:
     """The parts of a reply from an outermost brace to the one that closes it. Braces within strings do not count.
 
-    Behind a brace that is never closed there is no object: the reply was cut off there, and what follows is a part.
+    An object inside of a brace that is never closed does not count: it is only a part of one that was cut off.
     """
     for part in _unfenced_parts(text):
         opened, found, quoted = list[int](), list[tuple[int, int]](), False
@@ -368,7 +368,7 @@ def _repaired(span: str) -> dict[str, object] | None:
 
 
 def _tidy(found: object) -> object:
-    """Without control characters and lone surrogates, which a reply may contain as escapes."""
+    """The value without control characters and lone surrogates, which a reply may contain as escapes."""
     match found:
         case str():
             return clean(found)
@@ -376,7 +376,7 @@ def _tidy(found: object) -> object:
             return [_tidy(item) for item in found]
         case dict():
             tidy = {_tidy(key): _tidy(item) for key, item in found.items()}
-            if len(tidy) < len(found):  # names that differ in what is not seen
+            if len(tidy) < len(found):  # names that differ in invisible characters only
                 raise _DoesNotFit(TWICE)
             return tidy
         case _:

@@ -53,7 +53,7 @@ class Environment:
     control: Control = field(default_factory=Control)
     listener: Callable[[Line], None] | None = None
     check_runner: Callable[[Path, Callable[[str], str]], CheckRunner] | None = None
-    """Makes what runs checks, for a workspace and with the redaction of a session; None where checks are never run."""
+    """Makes the runner of checks from a workspace and a session's redaction; None where checks are never run."""
     on_ready: Callable[[Record, Path], None] | None = None
     """Called when the debate's opening is on record, before any model is asked."""
 
@@ -76,7 +76,7 @@ class Plan:
     context: Sequence[str] = ()
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
     one_model: Mapping[str, str] = field(default_factory=dict)
-    """Names of a model → the name under which it counts, where two names mean one model."""
+    """Another name of a model → the name under which it counts, where two names mean one model."""
     notes: Sequence[str] = ()
     target: Target | None = None
     decided: bool = True
@@ -88,7 +88,7 @@ class Plan:
     asked: Mapping[str, Json] = field(default_factory=dict)
     """What to do with the outcome, recorded for resume. The debate itself never reads it."""
     earlier: EarlierReview | None = None
-    """The review of the same branch on which this one builds."""
+    """The earlier review of the same branch that this one continues."""
     unread_ok: Sequence[str] = ()
     """Paths of the target that may stay unread without making the outcome inconclusive."""
     started_in: str = ""
@@ -98,7 +98,7 @@ class Plan:
     run_checks: bool = False
     """Whether debaters may add checks, which are run: only if the user said so."""
     searched: bool = False
-    """Whether the target's files are already redacted with that key. They are long, and redaction takes time."""
+    """Whether the target's files are already redacted with the key `redaction`: they are long, which takes time."""
 
 
 def debatable(topic: str) -> None:

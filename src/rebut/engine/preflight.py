@@ -1,4 +1,4 @@
-"""Preflight: one small question to each remote model before a debate relies on it, and whether its persona reaches it.
+"""Preflight: a small question to each remote model before a debate relies on it, which also tests its persona.
 
 The question is like any other: recorded, within the limits, asked once. A model that answered minutes ago, in another
 debate or to the doctor, is not asked.
@@ -34,7 +34,7 @@ class Reach:
 
 
 async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) -> list[Reach]:
-    """Try all remote participants at once. `TooFewReplies` if fewer than `need` can take part."""
+    """Try all remote participants at once. Raises `TooFewReplies` if fewer than `need` can take part."""
     runtime = debate._runtime
 
     def look() -> Json:
@@ -55,7 +55,7 @@ async def reach(debate: Debate, seats: Sequence[Participant], *, need: int = 0) 
     word = str(await debate.once("code-word", lambda: secrets.token_hex(4), cls="input"))
     tried = [who for who in seats if known[who.seat]["try"]]
     asks: list[Ask[str]] = [Ask(replace(who, persona=PERSONA.format(word)), QUESTION) for who in tried]
-    old = {c.key for c in runtime.record.calls.values() if c.answered}  # perhaps days old, so not worth keeping
+    old = {c.key for c in runtime.record.calls.values() if c.answered}  # perhaps days old: not worth storing
     needed = max(0, need - len(seats) + len(tried))
     got = {answer.who.seat: answer for answer in await debate.ask_all("reach", asks, need=needed)} if asks else {}
     out = []

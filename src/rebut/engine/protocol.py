@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 BUILT_IN = ("duel", "cross", "revise", "panel", "ask")
 MANY = -1
-"""In `seats`: as many as are named, at least one."""
+"""In `seats`: as many seats as the user names models, at least one."""
 MOST_FOUND = 3
-"""How many of those that were found take a role of many by themselves."""
+"""The most seats that a `MANY` role has if the user names no model for it."""
 GROUP = "rebut.protocols"
 INSTALLED = "installed:"
-"""Before the name of a protocol from another package, where a record says where its protocol came from."""
+"""The prefix of the name of an installed protocol where a record has the source of its protocol."""
 
 
 @frozen
@@ -48,7 +48,7 @@ class Ended:
     settings: Any
     outcome: Outcome | None = None
     error: RebutError | None = None
-    """Neither: the debate continues, or was interrupted."""
+    """If there is neither outcome nor error, the debate continues or was interrupted."""
     so_far: Mapping[str, Json] = field(default_factory=dict)
     """The data of the best result so far, for a debate that continues or was interrupted."""
 
@@ -58,7 +58,7 @@ class Ended:
 
     @property
     def planned(self) -> int:
-        """Rounds as they were asked for, and those that were added by hand."""
+        """Rounds in the settings, and those that the user added."""
         return int(self.settings.rounds) + added(self.record)
 
 
@@ -69,7 +69,7 @@ class Role:
     count: int = 1
     """Seats; `MANY` for as many as the user names; 0 for a role that stays empty unless a model is named for it."""
     silent: bool = False
-    """Part of the debate and never asked; a person's where no model is named."""
+    """Whether it is part of the debate but never asked. A person fills it if no model is named."""
     model: str = ""
     """The spec that fills it where none is named, such as `human`."""
     program: str = ""
@@ -77,7 +77,7 @@ class Role:
     stand_in: str = ""
     """The role whose model takes its place when it fails and no fallback was named."""
     independent: bool = True
-    """Of the judge: whether a family of its own is looked for; otherwise the model of a party judges."""
+    """For the judge: whether a model of another family is looked for; otherwise the model of a party judges."""
 
 
 @frozen
@@ -91,7 +91,7 @@ class Preparation:
     host_state: str = ""
     """The state folder of the coding agent that rebut runs under; empty if it runs under none."""
     dry_run: bool = False
-    """Nothing may be written, not even to find out whether a folder can be written."""
+    """Whether nothing may be written, not even to find out whether a folder can be written."""
 
 
 @frozen
@@ -134,9 +134,9 @@ class Protocol:
     closings: Callable[[Any], int] | None = None
     """Settings → how many closing calls each judge makes; one if it is not given."""
     reviews: bool = False
-    """Its outcome carries a `ReviewResult`: findings that a gate can judge."""
+    """Whether its outcome has a `ReviewResult`: findings that a gate can judge."""
     checks: bool = False
-    """Its participants may add checks, which are run if the user says so."""
+    """Whether its participants may add checks, which are run if the user says so."""
     place: str = ""
     """The setting that names the folder of its files; `-` there means the session's own folder."""
     calls: Callable[[Any], Mapping[str, int]] | None = None
@@ -148,7 +148,7 @@ class Protocol:
     seats_for: Callable[[Any], Mapping[str, int | Role]] | None = None
     """Settings → roles, where these depend on them."""
     check: Callable[[Plan], Sequence[str]] | None = None
-    """Raises `UsageError` where a plan does not fit together; gives notices for the user. Nothing is open yet."""
+    """Raises `UsageError` if a plan does not fit together; returns notices for the user. No session is open yet."""
     folder: Callable[[NewSession], FilesFolder] | None = None
     """Claims a folder for the files of one session."""
     artifacts: Callable[[Ended], Sequence[Artifact]] | None = None
@@ -220,13 +220,13 @@ def load(name: str | Path) -> Protocol:
 
 
 def file_digest(source: bytes) -> str:
-    """What the version of a protocol from a file ends with, after a plus sign: 128 bits, so that another text with
-    the same digest cannot be found. Earlier versions recorded its first 32 bits."""
+    """The digest of a protocol file, which its version has after a plus sign. It is so long that no other text with the
+    same digest can be found. Earlier versions recorded its first 32 bits."""
     return hashlib.sha256(source).hexdigest()[:32]
 
 
 def is_same_text(known: str, now: str) -> bool:
-    """Whether two digests are of the same text. One of them may be as short as earlier versions recorded it."""
+    """Whether two digests are of the same text. `known` may be as short as earlier versions recorded it."""
     return known == now or (OLD_DIGEST.fullmatch(known) is not None and len(now) == 32 and now.startswith(known))
 
 
@@ -241,7 +241,7 @@ def is_same_version(known: str, now: str) -> bool:
 
 
 def changed_file(record: Record) -> Path | None:
-    """The session's own protocol file, if it is another one than when the session was last run. It is not loaded."""
+    """The session's protocol file, if its text differs from when the session was last run. It is not loaded."""
     from rebut.core import files
     from rebut.record.events import Resumed
 
@@ -314,7 +314,7 @@ OLD_HOOKS = {
 
 
 def _refuse_old_hooks(module: ModuleType, where: str) -> None:
-    """A hook under its old name would be passed over in silence: say what took its place."""
+    """Raise if a module has a hook under its old name, which would be ignored, and say what took its place."""
     for name, now in OLD_HOOKS.items():
         found = getattr(module, name, None)
         if found is not None and (callable(found) or isinstance(found, Mapping | tuple | bool)):

@@ -64,11 +64,11 @@ async def run_protocol(runtime: Runtime, plan: Plan, environment: Environment, f
 
     runtime.publish = publish if plan.protocol.artifacts else None
     runtime.working_time.start()
-    await _take_notes(runtime, steering, folder)  # those that were left while no process ran the debate
+    await _take_notes(runtime, steering, folder)  # notes that were left while no process ran the debate
     looking = asyncio.ensure_future(take_notes())
     task, journal = asyncio.current_task(), runtime.journal
     assert task is not None and journal is not None
-    journal.on_lost = task.cancel  # what is in flight is cancelled with it
+    journal.on_lost = task.cancel  # calls in flight are cancelled with the task
     try:
         return await _to_the_end(runtime, plan, debate, lambda: _take_notes(runtime, steering, folder))
     except asyncio.CancelledError:
@@ -84,7 +84,7 @@ async def run_protocol(runtime: Runtime, plan: Plan, environment: Environment, f
         looking.cancel()
         runtime.working_time.stop()
         control.under_way.remove(steering)
-        runtime.publish = None  # which holds the debate: its memory is then free at once, not when garbage is collected
+        runtime.publish = None  # it refers to the debate, whose memory would wait for the garbage collector
 
 
 LOOK = 0.5
@@ -137,7 +137,7 @@ async def _to_the_end(
             f"the protocol {plan.protocol.name} returned {outcome!r:.60} instead of an Outcome",
             "Fix the protocol and resume.",
         )
-    await take_notes()  # too late for any seat, and reported as that
+    await take_notes()  # these notes come too late for any seat, and are reported as such
     outcome = _filled(outcome, runtime, plan)
     notes = await _write_artifacts(runtime, plan, Ended(runtime.record, plan.settings, outcome=outcome))
     outcome = outcome.filled(notes=(*outcome.notes, *notes))
@@ -196,7 +196,7 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
     """A protocol's outcome with what the engine knows: ledger, seats, cost, caveats and notes."""
     record = runtime.record
     doubts = [*outcome.doubts, *doubts_of(record, plan.protocol.judge or "", plan.protocol.silent)]
-    if any(doubt.kind == "same model" for doubt in doubts):  # which says more than that one model had every seat
+    if any(doubt.kind == "same model" for doubt in doubts):  # it says more than `one model`
         doubts = [doubt for doubt in doubts if doubt.kind != "one model"]
     notes = [*outcome.notes, *described(record), *runtime.notes]
     if carried := list(runtime.carried):
@@ -237,7 +237,7 @@ def _unread_files(record: Record) -> UnreadFiles:
 
 
 def _unplaced(objections: Sequence[Move]) -> str:
-    """The note on objections to points that do not exist. They are not new points, and the run is not conclusive."""
+    """The note on objections that name a point which does not exist: they are no new points, and were not weighed."""
     count = f"{len(objections)} objections name" if len(objections) > 1 else "1 objection names"
     said = "; ".join(f"{m.by} on {cut(m.point, 20)}: {cut(m.reason, 80)}" for m in objections[:5])
     return f"{count} a point that does not exist, and was not weighed: {said}"

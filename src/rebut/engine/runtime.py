@@ -103,7 +103,7 @@ class Rounds:
     """The current round; 0 before the first."""
     over: bool = False
     cut: str = ""
-    """When the user ended the rounds, as text; empty if that skipped nothing."""
+    """The words for when the user ended the rounds, `settled by hand after round 1`; empty if that skipped nothing."""
 
 
 @dataclass(slots=True)
@@ -126,7 +126,7 @@ class Runtime:
     closing: Amount = Amount()
     """Reserved for the closing call until it is made."""
     closing_thinking: int = 0
-    """How many tokens of that are for thinking."""
+    """Tokens of one closing call that are for thinking."""
     fallbacks: Mapping[str, Sequence[ModelSpec]] = field(default_factory=dict)
     journal: Journal | None = None
     """None for an offline replay, which writes nothing."""
@@ -135,9 +135,9 @@ class Runtime:
     upgraded: str = ""
     """What changed, if another version of rebut or of the protocol began this debate."""
     parent_upgraded: str = ""
-    """The same for the parent of a fork."""
+    """The same for a fork: what changed since its parent began."""
     assumed: AssumedAnswers | None = None
-    """What is assumed where a fork would ask, while its calls are counted."""
+    """The answers that are assumed while the calls of a fork are counted; else None."""
     carried: dict[str, str] = field(default_factory=dict)
     """Facts that an earlier version derived and this run uses: key → what changed."""
     control: Control = field(default_factory=Control)
@@ -222,7 +222,7 @@ class Runtime:
         return self._before + self.working_time.seconds()
 
     def seconds_left(self, *, closing: bool = False) -> float:
-        """Seconds that the minutes limit leaves for a call. Up to a quarter is kept for the closing call."""
+        """Seconds that the minutes limit leaves for a call. Up to a quarter is reserved for the closing call."""
         if self.limits.minutes is None:
             return float("inf")
         whole = self.limits.minutes * 60
@@ -230,7 +230,7 @@ class Runtime:
         return whole - kept - self.active_seconds()
 
     def refusing_limit(self, worst: Amount, *, closing: bool = False) -> str:
-        """The name of the limit that forbids a call; empty if none does. A closing call may use what is kept for it."""
+        """The name of the limit that forbids a call; empty if none does. A closing call may use its reserve."""
         kept = Amount() if closing else self.closing
         name = self.limits.refuses(self.record.committed, worst, kept)
         return name or ("minutes" if self.seconds_left(closing=closing) <= 0 else "")

@@ -156,7 +156,8 @@ async def _snapshot(
 async def offered(plan: Plan, environment: Environment, view: View | None) -> Json:
     """The runners that debaters may use, with what each runs, and what is missing where none works.
 
-    It is recorded, because prompts name the runners. One is offered if it works here and the project has such files.
+    They are recorded, because prompts name the runners. A runner is offered if it works here and the project has files
+    for it.
     """
     if environment.check_runner is None:
         return {"runners": {}, "missing": NEVER_HERE}
@@ -172,7 +173,7 @@ async def offered(plan: Plan, environment: Environment, view: View | None) -> Js
 
 
 def _target_fact(target: Target, door: Callable[[str], str], searched: bool) -> Json:
-    """The target as it is recorded. File texts that were already redacted with the session's key are not read again."""
+    """The target as it is recorded. With `searched`, its file texts are redacted already and not searched again."""
     if not searched:
         return at_the_door(target.to_json(), door)
     bare = tuple(replace(change, before=None, after=None) for change in target.changes)

@@ -35,7 +35,7 @@ K = TypeVar("K")
 
 SETTLE, MORE = "settle", "more"
 SKIPPED = "#left"
-"""After the key of a call: the fact that the user skipped it."""
+"""The end of the key of a fact that the user skipped a call; the call's key comes before it."""
 
 
 @frozen
@@ -69,13 +69,13 @@ def why_skipped(runtime: Runtime, key: str, fp: str) -> str:
 
 
 def decisions(record: Record, *, rounds: bool) -> list[Fact]:
-    """What the user said and, with `rounds`, decided about these, for a fork to copy."""
+    """The facts of the user's notes and, with `rounds`, of the decisions on rounds, for a fork to copy."""
     keys = [f"{user_notes.FACT}{note.number}" for note in user_notes.notes_of(record)]
     return [record.facts[key] for key in (*((SETTLE, MORE) if rounds else ()), *keys) if key in record.facts]
 
 
 def as_decided(settings: Any, record: Record) -> Any:
-    """The settings with as many rounds as the user's decisions leave, to count calls with."""
+    """The settings with the rounds that the user's decisions leave, for counting calls."""
     planned, ended = _rounds(settings), settled(record)
     rounds = planned + added(record)
     rounds = max(1, min(rounds, ended.round)) if ended else rounds
@@ -110,11 +110,11 @@ class SlowCall:
 
 @dataclass(slots=True)
 class Steering:
-    """The user's decisions for one running debate. Each method returns why it refuses; empty if it did it."""
+    """The user's decisions for one running debate. Each method returns why it refuses; empty if it does not."""
 
     runtime: Runtime
     name: str
-    """Of the protocol."""
+    """The protocol's name."""
     planned: int = 0
     """Rounds in the settings; 0 for a protocol without rounds."""
     most: int = 0
@@ -159,12 +159,12 @@ class Steering:
         return ""
 
     def say(self, text: str) -> str:
-        """Add a note of the user. Every question of the stages that have not begun yet has it."""
+        """Add a note of the user to every question of the stages that have not begun yet."""
         runtime = self.runtime
         text, known = runtime.door(text).strip(), user_notes.notes_of(runtime.record)
         if refused := user_notes.refused(text, len(known)):
             return refused
-        # What this process has asked may not be on record yet, and what an earlier one asked not be asked again yet.
+        # Calls of this process may not be on record yet, and it may not have come to those of an earlier process yet.
         begun = user_notes.stages([*runtime.record.calls, *(key for key in runtime.keys if not key.startswith("#"))])
         note = user_notes.UserNote(len(known) + 1, text, begun)
         self._decide(f"{user_notes.FACT}{note.number}", note.to_json())
@@ -214,7 +214,7 @@ class Steering:
 
 
 def steering_of(runtime: Runtime, plan: Plan) -> Steering:
-    """The steering of a debate. The most rounds that it may have is found by asking its settings."""
+    """The steering of a debate. Its most rounds are found by trying more in its settings."""
     name, planned = plan.protocol.name, _rounds(plan.settings)
     most, why = planned, ""
     while planned and most < MOST_ROUNDS:
@@ -253,7 +253,7 @@ class SharedLimits(Protocol):
     """Limits that hold for several debates together. Each debate has its own view of them."""
 
     def call(self, worst: Amount) -> AbstractAsyncContextManager[None]:
-        """Around a call and its record: waits until the call fits. Raises `Interrupted` if it never will."""
+        """A context for a call and its record: waits until the call fits. Raises `Interrupted` if it never will."""
 
     async def again(self, worst: Amount) -> bool:
         """Whether a request that was lost may be sent again at once."""
@@ -263,7 +263,7 @@ class SharedLimits(Protocol):
 class Control:
     """Steers one debate, from the thread of its event loop.
 
-    `settle`, `more`, `skip` and `say` return why they refuse; empty if they did it. Several debates of one `Setup`
+    `settle`, `more`, `skip` and `say` return why they refuse; empty if they do not. Several debates of one `Setup`
     share its deadline; a decision is then for the one that began last.
     """
 
@@ -346,7 +346,7 @@ class Control:
             raise self.late()
 
     def room(self, worst: Amount) -> AbstractAsyncContextManager[None]:
-        """Around a call: it is made when the limits that debates share leave room for it."""
+        """A context for a call: waits until the limits that debates share leave room for it."""
         return self.shared.call(worst) if self.shared else nullcontext()
 
     def drain(self) -> None:
@@ -354,7 +354,7 @@ class Control:
         self.draining = True
 
     async def bounded(self, work: Coroutine[Any, Any, T]) -> T:
-        """Everything that leads to a result. `DeadlineReached` if the time is up before a debate has a partial one."""
+        """Run work until the deadline. Raises `DeadlineReached` if it comes before a debate has a partial result."""
         self.begin()
         if any(one is self for one in _bounding.get()):
             return await work
@@ -399,7 +399,7 @@ class Control:
         task.add_done_callback(lambda _: _set(stop, "done"))
         stops[key] = stop
         if self.over:
-            loop.call_soon(_set, stop, "deadline")  # not at once: what needs no waiting still gets its result
+            loop.call_soon(_set, stop, "deadline")  # not at once: work that need not wait still gives its result
         try:
             await stop
         except asyncio.CancelledError:
@@ -418,7 +418,7 @@ class Control:
         why = stop.result()
         await end(task)
         if why == "deadline" and task.done() and not task.cancelled() and task.exception() is None:
-            return task.result()  # it arrived in the last moment
+            return task.result()  # the result arrived at the last moment
         raise Cut(why)
 
     # the user's decisions
@@ -429,11 +429,11 @@ class Control:
         return self.under_way[-1] if self.under_way else None
 
     def settle(self) -> str:
-        """No further rounds: calls in flight finish, then the debate closes with what there is."""
+        """End the rounds: calls in flight finish, then the debate closes with what is on record."""
         return self.steering.settle() if self.steering else NO_DEBATE
 
     def more(self) -> str:
-        """One round more than planned."""
+        """Add a round to those planned."""
         return self.steering.more() if self.steering else NO_DEBATE
 
     def skip(self, key: str) -> str:

@@ -1,6 +1,6 @@
 """rebut: AI models argue about a plan, a diff or a question, are held to evidence, and leave a decision on record.
 
-This is the public door. It is lazy: importing rebut loads nothing else, names are fetched when they are used.
+This is the public API. It is lazy: importing rebut loads nothing else, and a name is loaded when it is first used.
 """
 
 from __future__ import annotations

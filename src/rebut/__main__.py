@@ -1,4 +1,4 @@
-"""`python -m rebut` is `rebut`."""
+"""Runs the command line: `python -m rebut` does the same as `rebut`."""
 
 from rebut.cli import main
 

@@ -92,7 +92,7 @@ async def _fork(setup: Setup, name: str, again: bool, **changes: Any) -> Outcome
 
 
 async def fork_plan(name: str, *, setup: Setup | None = None, **changes: Any) -> forking.ForkCount:
-    """How many answers that fork would reuse, and how many questions it would ask."""
+    """Count the answers that such a fork would reuse, and the questions that it would ask. Calls no model."""
     setup, folder, record = _setup(setup, changes).for_session(name)
     return await forking.fork_plan(setup.plan_of(record, changes), setup.environment, folder)
 
@@ -107,7 +107,7 @@ async def replay(name: str, *, setup: Setup | None = None, **named: Any) -> Outc
 
 
 def replay_plan(record: Record) -> Plan:
-    """A plan that runs over its record without reaching any model."""
+    """The plan for replaying a record, which reaches no model."""
     made = load(record.opened.source or record.opened.protocol)
     seats, fallbacks = participants(record)
     return Plan(
@@ -154,8 +154,7 @@ def review(
     """A critic reads a change, and a judge weighs the findings: `rebut review`.
 
     `change` is a diff, a commit, a range A..B or a file; if it is empty, the uncommitted changes, or else this branch.
-    A `Path` is always a file.
-    With `fix=True`, the debate also writes a patch.
+    A `Path` is always a file. With `fix=True`, the debate also writes a patch.
     """
     event_loop.refuse_to_wait("review", "review_async")
     return asyncio.run(review_async(change, models=models, quick=quick, deep=deep, **named))
@@ -253,11 +252,11 @@ async def _short(
 async def stream(
     what: str | Path | Callable[..., Any], about: str | Path = "", **named: Any
 ) -> AsyncGenerator[DebateEvent, None]:
-    """Run a debate and tell what happens in it, event by event; the last one is `DebateEnded`.
+    """Run a debate and yield its events as they happen; the last one is `DebateEnded`.
 
-    `what` is a protocol as for `run`, or one of the functions `ask`, `review`, `plan`, `resume` and `fork`; the rest is
-    what they take. An error of the debate is raised here. If you stop reading, the debate is stopped, and can be
-    resumed.
+    `what` is a protocol as for `run`, or one of the functions `ask`, `review`, `plan`, `resume` and `fork`; the other
+    arguments are those of that function. An error of the debate is raised here. If you stop reading, the debate is
+    stopped, and can be resumed.
     """
     if named.get("setup") is not None:
         raise UsageError("stream has no 'setup'", "Give what it would be made of: workspace, env, config, backends.")

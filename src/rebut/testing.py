@@ -68,7 +68,7 @@ class Fails:
 
 
 def fails(kind: FailureKind, message: str = "") -> Fails:
-    """In a script: this seat fails, in this way."""
+    """In a script: the seat fails with this kind of failure."""
     from rebut.core.types import FAILURES
 
     assert kind in FAILURES, f"{kind!r} is not a kind of failure; the kinds are {', '.join(FAILURES)}"

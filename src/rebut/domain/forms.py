@@ -163,23 +163,23 @@ def sent_schema(schema: Mapping[str, Json], *, first: bool) -> dict[str, Json]:
     conclusion. Titles and defaults are left out: the names say as much. Before there are points
     (`first`), fields about earlier points are left out. A reply that lacks an optional key is still read.
     """
-    out: dict[str, Any] = {"title": schema["title"], **_asked(schema, first)}
+    out: dict[str, Any] = {"title": schema["title"], **_trimmed(schema, first)}
     while unused := set(out.get("$defs", ())) - set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(out))):
         for name in unused:
             del out["$defs"][name]
     return out
 
 
-def _asked(node: Any, first: bool) -> Any:
+def _trimmed(node: Any, first: bool) -> Any:
     if isinstance(node, list):
-        return [_asked(one, first) for one in node]
+        return [_trimmed(one, first) for one in node]
     if not isinstance(node, dict):
         return node
     dropped = {"title", "default", "x-later", "x-asked", *(("description",) if "properties" in node else ())}
-    out = {key: _asked(value, first) for key, value in node.items() if key not in dropped or isinstance(value, dict)}
+    out = {key: _trimmed(value, first) for key, value in node.items() if key not in dropped or isinstance(value, dict)}
     for key in ("properties", "$defs"):
         if isinstance(names := node.get(key), dict):
-            out[key] = {n: _asked(one, first) for n, one in names.items() if not (first and one.get("x-later"))}
+            out[key] = {n: _trimmed(one, first) for n, one in names.items() if not (first and one.get("x-later"))}
     if "properties" in out:
         out["required"] = list(out["properties"])
     return out
@@ -363,7 +363,7 @@ CLAIM = Glance(tag="", bare="unsupported")
 """Something that a participant asserts in its own case."""
 
 
-def of(element: type[BaseModel]) -> Glance | None:
+def glance_of(element: type[BaseModel]) -> Glance | None:
     """How an element of this form is shown; None if it is not shown."""
     own = getattr(element, "glance", None)
     if isinstance(own, Glance):
@@ -378,7 +378,7 @@ def lists(form: type[BaseModel]) -> Mapping[str, tuple[type[BaseModel], Glance]]
     for name, field in form.model_fields.items():
         inner = get_args(field.annotation)
         if get_origin(field.annotation) is list and isinstance(inner[0], type) and issubclass(inner[0], BaseModel):
-            glance = of(inner[0])
+            glance = glance_of(inner[0])
             if glance is not None:
                 out[name] = (inner[0], glance)
     return out

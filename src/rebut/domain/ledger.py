@@ -384,8 +384,8 @@ class Ledger:
             return False
         if move.kind in ("defend", "partly") or (move.kind == "maintain" and move.severity):
             return True  # with a severity it is a ruling, which now says that evidence is missing
-        held = [m.severity for m in own if m.severity and not self._is_walked_back(m)]
-        return move.kind == "concede" and bool(held and move.severity) and move.severity > held[-1]
+        weighed = [m.severity for m in own if m.severity and not self._walks_back(m)]
+        return move.kind == "concede" and bool(weighed and move.severity) and move.severity > weighed[-1]
 
     def _is_proven(self, move: Move) -> bool:
         """Whether a move cites something that exists, and that no seat cited on its point before."""
@@ -394,7 +394,7 @@ class Ledger:
         seen = {_place(e) for holder in holders for e in holder.evidence}
         return any(_place(e) not in seen and e.mark != "absent" for e in move.evidence)
 
-    def _is_walked_back(self, move: Move) -> bool:
+    def _walks_back(self, move: Move) -> bool:
         return bool(self.slips) and Slip("walked back", move.point, move.by, move.round) in self.slips
 
     def upto(self, round: int) -> Ledger:
@@ -449,16 +449,16 @@ class Ledger:
         moves = [move for move in self.moves if move.point == id]
         point = self.point(id) if moves else None
         voices = point.voices if point else ()
-        content: set[str] = set()
+        satisfied: set[str] = set()
         by = ""
         for move in moves:
             if move.by in voices:
                 given_up = move.kind in GIVEN_UP and move.after != UNPROVEN
-                (content.add if given_up else content.discard)(move.by)
-                if given_up and not content.issuperset(voices):
+                (satisfied.add if given_up else satisfied.discard)(move.by)
+                if given_up and not satisfied.issuperset(voices):
                     continue
             if now in ("conceded", UNPROVEN):
-                slipped = self._is_walked_back(move)
+                slipped = self._walks_back(move)
                 pressed = move.kind in ("maintain", "contest") and (now == "conceded" or move.by != by)
                 if slipped or pressed or (now == "conceded" and (move.kind == "resolve" or move.after == UNPROVEN)):
                     continue
@@ -471,7 +471,7 @@ class Ledger:
         if point is None:
             return ""
         weighed = (m for m in reversed(self.moves) if m.severity and m.point == point.id)
-        return next((m.severity for m in weighed if not self._is_walked_back(m)), point.severity)
+        return next((m.severity for m in weighed if not self._walks_back(m)), point.severity)
 
     def final_status(self, id: str) -> Status:
         """The status at the end of a debate, when no more answers come."""
@@ -605,13 +605,13 @@ def _same_matter(point: Point, issue: Point) -> bool:
     """Whether a point in the words of an issue is about the same document and place."""
     # An author who says the same twice in one reply means two issues if the places or categories differ.
     twice = [one for one in issue.wordings if (one.by, one.round) == (point.by, point.round)]
-    if any(_said_of(one) != _said_of(point) for one in twice):
+    if any(_category_and_places(one) != _category_and_places(point) for one in twice):
         return False
     alike = [one for one in issue.wordings if _plain(one.text) == _plain(point.text)]
     return not all(_elsewhere(point, one) for one in alike)
 
 
-def _said_of(point: Point) -> tuple[str, ...]:
+def _category_and_places(point: Point) -> tuple[str, ...]:
     return (point.category, *(e.place for e in point.evidence))
 
 

@@ -80,12 +80,12 @@ class Limits:
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {name: value for name, value in values.items() if value is not None}
 
-    def refuses(self, committed: Amount, wanted: Amount, kept: Amount) -> str:
-        """The name of the limit that one more call would break, with `kept` reserved for the closing call; else empty.
+    def refuses(self, committed: Amount, wanted: Amount, reserve: Amount) -> str:
+        """The name of the limit that one more call would break, with `reserve` left for the closing call; else empty.
 
         The sum of what is settled, in flight, in doubt and reserved never exceeds a cap.
         """
-        total = committed + wanted + kept
+        total = committed + wanted + reserve
         for name, cap, value in (
             ("calls", self.calls, total.calls),
             ("tokens", self.tokens, total.tokens),

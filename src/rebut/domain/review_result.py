@@ -296,9 +296,9 @@ class ReviewResult:
         """The result for a terminal: at most five P1 and P2, and one line for what is hidden."""
         shown = self.findings if everything else self.shown[:MOST_SHOWN]
         hidden = self.hidden_line(shown)
-        told = f"- hidden: {hidden}; `rebut show ID --all` shows them" if hidden else ""
+        hidden_row = f"- hidden: {hidden}; `rebut show ID --all` shows them" if hidden else ""
         rows = replace(self, unresolved=self._named(shown))._rows(
-            self._where(), shown, told, None if everything else MOST_SHOWN
+            self._where(), shown, hidden_row, None if everything else MOST_SHOWN
         )
         out: list[str] = []
         for row in rows:
@@ -339,10 +339,10 @@ class ReviewResult:
         rows += [] if self.history or self.judge_failed else ["- none: the judge was not asked"]
         rows += [f"- {say(slip)}" for slip in self.slips]
         rows += ["", "### Unresolved", *(f"- {say(u)}" for u in self.unresolved[:most] or ("none",))]
-        rows += _left(self.unresolved, most)
+        rows += _omitted(self.unresolved, most)
         actions = self.next_actions[:most] or (self._left_to_do(),)
         rows += ["", "### Next Actions", *(f"{n}. [ ] {say(a)}" for n, a in enumerate(actions, 1))]
-        return rows + _left(self.next_actions, most)
+        return rows + _omitted(self.next_actions, most)
 
     def _left_to_do(self) -> str:
         """The next action, if neither the judge nor a finding names one."""
@@ -368,7 +368,7 @@ def place_of(finding: ReviewFinding) -> str:
     return re.sub(r":\d[\d,-]*$", "", finding.place) or "no place"
 
 
-def _left(rows: Sequence[str], most: int | None) -> list[str]:
+def _omitted(rows: Sequence[str], most: int | None) -> list[str]:
     return (
         [f"- {len(rows) - most} more; `rebut show ID --all` shows them"]
         if most is not None and len(rows) > most

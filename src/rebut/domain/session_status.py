@@ -136,10 +136,10 @@ def doubts_of(record: Record, judge: str = "", silent: Sequence[str] = ()) -> li
     parties = [who for seat, who in asked.items() if seat != judge]
     if any(len(group) > 1 and len(set(group)) == 1 for group in (parties, list(asked.values()))):
         out.append(Doubt("one model", "ONE MODEL ALONE", "one model had every seat"))
-    cut = {seat_of(call.key) for call in record.calls.values() if call.answered and call.answered.unread}
-    if cut:
-        said = f"shown only a part of the question: {', '.join(sorted(cut))}"
-        who = f"THE {cut.pop().upper()}" if len(cut) == 1 else f"{len(cut)} SEATS"
+    partly_shown = {seat_of(call.key) for call in record.calls.values() if call.answered and call.answered.unread}
+    if partly_shown:
+        said = f"shown only a part of the question: {', '.join(sorted(partly_shown))}"
+        who = f"THE {partly_shown.pop().upper()}" if len(partly_shown) == 1 else f"{len(partly_shown)} SEATS"
         out.append(Doubt("shown in part", f"{who} SAW ONLY PART OF IT", said))
     return out
 

@@ -107,18 +107,18 @@ def fate_of(ledger: Ledger, point: Point) -> str:
 
 def busy(record: Record, mine: Callable[[str], bool]) -> float:
     """Seconds during which any of these calls was running, without the time that people took."""
-    total, last, going = 0.0, 0.0, set[str]()
+    total, last, running = 0.0, 0.0, set[str]()
     for line in record.lines:
         now = seconds(line.at)
         if isinstance(line.event, Resumed):
-            going.clear()  # the process that was asking ended, and nothing ran until now
-        total += max(0.0, now - last) if going else 0.0
+            running.clear()  # the process that was asking ended, and nothing ran until now
+        total += max(0.0, now - last) if running else 0.0
         last = now
         match line.event:
             case Asked(key=key, patient=False) if mine(key):
-                going.add(key)
+                running.add(key)
             case Attempt(key=key):
-                going.discard(key)
+                running.discard(key)
             case _:
                 pass
     return total

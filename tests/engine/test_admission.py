@@ -75,7 +75,7 @@ def test_garbage_is_looked_for_less_often_only_while_several_debates_run() -> No
 
     gc.set_threshold(700, 10, 10)
     try:
-        assert asyncio.run(main()) == [700, 700, admission.YOUNG, 700]
+        assert asyncio.run(main()) == [700, 700, admission.GC_THRESHOLD, 700]
         assert gc.get_threshold() == (700, 10, 10)
         gc.set_threshold(0)  # a program that has switched the collector off keeps it off
         assert asyncio.run(main()) == [0, 0, 0, 0]

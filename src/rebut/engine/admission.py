@@ -13,7 +13,7 @@ PER_DEBATE = 8
 SHARED = 128
 """Descriptors for the rest of the process: connections to providers, and the program that runs rebut."""
 
-YOUNG = 20_000
+GC_THRESHOLD = 20_000
 """New objects before Python looks for garbage, while several debates run. With its usual 700 it looks through the
 records of all debates again and again, which takes a tenth of the time and finds next to nothing."""
 
@@ -64,11 +64,11 @@ async def admitted() -> AsyncIterator[None]:
 def _collect_seldom(several: bool) -> None:
     global _usual
     now, *others = gc.get_threshold()
-    if several and not _usual and 0 < now < YOUNG:  # 0: the program has switched the collector off
+    if several and not _usual and 0 < now < GC_THRESHOLD:  # 0: the program has switched the collector off
         _usual = now
-        gc.set_threshold(YOUNG, *others)
+        gc.set_threshold(GC_THRESHOLD, *others)
     elif not several and _usual:
-        if now == YOUNG:  # else the program has set another number meanwhile
+        if now == GC_THRESHOLD:  # else the program has set another number meanwhile
             gc.set_threshold(_usual, *others)
         _usual = 0
 

@@ -64,8 +64,8 @@ async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
     if done := _on_record(runtime, q, call):
         return done
     if runtime.offline:
-        if runtime.parent and (gone := why_skipped(runtime, q.key, q.fp)):  # the calls of a fork are only counted
-            return GivenUp(LEFT, gone, ASK_LEFT)
+        if runtime.parent and (skipped := why_skipped(runtime, q.key, q.fp)):  # the calls of a fork are only counted
+            return GivenUp(LEFT, skipped, ASK_LEFT)
         if runtime.assumed and (assumed := runtime.assumed.answer(q.key, q.schema)):
             runtime.write(replace(assumed, seat=q.who.seat, fp=q.fp))
             return assumed
@@ -73,8 +73,8 @@ async def settle(runtime: Runtime, q: Question) -> Answered | GivenUp:
     if q.refused:
         return GivenUp("missing tool", q.refused)
     while True:
-        gone = why_skipped(runtime, q.key, q.fp)  # a reply that arrived before the user skipped it still counts
-        step = (await _best(q, call) or GivenUp(LEFT, gone, ASK_LEFT)) if gone else await _next(runtime, q, call)
+        skipped = why_skipped(runtime, q.key, q.fp)  # a reply that arrived before the user skipped it still counts
+        step = (await _best(q, call) or GivenUp(LEFT, skipped, ASK_LEFT)) if skipped else await _next(runtime, q, call)
         if isinstance(step, Next):
             connection = runtime.connection(step.spec, q.who.seat)
             worst = worst_case(q, step, connection)

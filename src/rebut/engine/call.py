@@ -143,12 +143,12 @@ class _Sending:
     asked: Asked
     connection: Connection
     worst: Amount
-    kept: Amount
+    reserve: Amount
     """Reserved for the closing call, and not available to this one."""
     began: float = field(default_factory=clock)
     over: bool = False
     """Whether the call has ended. A backend that was cut off and still works must not send the request again."""
-    held: bool = False
+    blocked: bool = False
     """Whether the request was lost and must not be sent again now, because of a limit, a full disk or a stop. `settle`
     finds out which when it goes to make the next call."""
 
@@ -177,11 +177,11 @@ class _Sending:
         if self.over:
             return False
         # The lost request counts as if it had cost what was reserved for it, so the limits must permit another.
-        full = runtime.limits.refuses(runtime.record.committed, self.worst, self.kept) or runtime.no_room()
-        self.held = runtime.control.draining or bool(full)
-        if not self.held and runtime.control.shared:
-            self.held = not await runtime.control.shared.again(self.worst)
-        if self.held or self.over:  # the call may have ended while this waited
+        full = runtime.limits.refuses(runtime.record.committed, self.worst, self.reserve) or runtime.no_room()
+        self.blocked = runtime.control.draining or bool(full)
+        if not self.blocked and runtime.control.shared:
+            self.blocked = not await runtime.control.shared.again(self.worst)
+        if self.blocked or self.over:  # the call may have ended while this waited
             return False
         runtime.write(self.failed(error, again=True))
         sent = replace(self.asked, attempt=self.asked.attempt + 1, why="again", prompt="")
@@ -225,7 +225,7 @@ async def _attempt(runtime: Runtime, request: Request, sending: _Sending) -> Att
         await runtime.append(late, failed)
         raise control.late() from None
     except ParticipantFailed as error:
-        return sending.failed(error, again=sending.held)
+        return sending.failed(error, again=sending.blocked)
     text = runtime.door(unescaped(reply.text) if request.schema else reply.text)
     return Attempt(
         key=key,

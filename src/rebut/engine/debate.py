@@ -412,11 +412,11 @@ class Debate:
         runtime.ledger, out = runtime.ledger.enter(await self._entries(step, lambda: _checked(runtime, entries), of))
         return out
 
-    async def _entries(self, step: str, look: Callable[[], Awaitable[Sequence[Entry]]], of: Json) -> list[Entry]:
-        """The checked entries that `look` returns, computed once and recorded."""
+    async def _entries(self, step: str, compute: Callable[[], Awaitable[Sequence[Entry]]], of: Json) -> list[Entry]:
+        """The checked entries that `compute` returns, computed once and recorded."""
 
         async def rows() -> Json:
-            entries: list[Json] = [ledgers.to_json(one) for one in await look()]
+            entries: list[Json] = [ledgers.to_json(one) for one in await compute()]
             return {"letter": self.ledger.letter, "noun": self.ledger.noun, "entries": entries}
 
         value = await self.once(f"{step}#ledger", rows, of=self._runtime.sides.of_version(of))

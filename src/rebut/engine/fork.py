@@ -144,12 +144,12 @@ class AssumedAnswers:
         self._parent = parent
         self.asked: list[str] = []
         """The keys of the questions that the fork would ask."""
-        self._unmarked: set[str] = set()
+        self._unchanged: set[str] = set()
         """Steps with an answer in which no words could be changed."""
 
     def depends(self, key: str) -> bool:
         """Whether a question comes after an answer whose words could not be changed: then it counts as new."""
-        return any(step != step_of(key) for step in self._unmarked)
+        return any(step != step_of(key) for step in self._unchanged)
 
     def answer(self, key: str, schema: type[Any] | None) -> Answered | None:
         """The parent's answer with other words; None if the parent has none."""
@@ -159,10 +159,10 @@ class AssumedAnswers:
         found = old.answered if old else None
         if found is None or (schema is not None and not fits(schema, found.value)):
             return None
-        value, marked = _marked(found.value) if schema else (f"{found.value}{MARK}", True)
-        if not marked or (schema is not None and not fits(schema, value)):
+        value, changed = _reworded(found.value) if schema else (f"{found.value}{MARK}", True)
+        if not changed or (schema is not None and not fits(schema, value)):
             value = found.value
-            self._unmarked.add(step_of(key))
+            self._unchanged.add(step_of(key))
         return replace(found, key=key, value=value, copied_from="")
 
 
@@ -171,7 +171,7 @@ EXACT = ("quote", "place", "id", "same_as")
 """Fields whose words have a meaning for the program."""
 
 
-def _marked(value: Json, name: str = "") -> tuple[Json, bool]:
+def _reworded(value: Json, name: str = "") -> tuple[Json, bool]:
     """A value with other words in all its sentences, and whether everything that a prompt may show was changed."""
     match value:
         case str() if value.startswith(("--- ", "diff ")) or "\n@@ " in value:
@@ -179,10 +179,10 @@ def _marked(value: Json, name: str = "") -> tuple[Json, bool]:
         case str():
             return (value, True) if name in EXACT or " " not in value else (value + MARK, True)
         case list():
-            rows = [_marked(row, name) for row in value]
+            rows = [_reworded(row, name) for row in value]
             return [row for row, _ in rows], all(ok for _, ok in rows)
         case dict():
-            fields = {key: _marked(row, key) for key, row in value.items()}
+            fields = {key: _reworded(row, key) for key, row in value.items()}
             changed: Json = {key: row for key, (row, _) in fields.items()}
             return changed, all(ok for _, ok in fields.values()) and (bool(name) or changed != value)
         case _:

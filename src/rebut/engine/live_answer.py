@@ -222,14 +222,14 @@ class AnswerStream:
         self._left = MOST_ELEMENTS
         self._thinking: re.Match[str] | None = None
         """The tag that began the thinking that is being written; None outside of thinking."""
-        self._held = ""
+        self._half_tag = ""
         """The end of the last piece, outside of an object, which may be the first half of a tag."""
 
     def take(self, piece: str) -> list[tuple[str, Json]]:
         """Add a piece. Returns the elements that it completes, each with the name of its list."""
         done: list[tuple[str, Json]] = []
         start = 0
-        piece, self._held = self._held + piece, ""
+        piece, self._half_tag = self._half_tag + piece, ""
         for sign in _SIGNS.finditer(piece):
             at, char = sign.start(), sign[0]
             if self._left <= 0:
@@ -274,7 +274,7 @@ class AnswerStream:
         if self._open:
             self._parts.append(piece[start:])
         elif half := _PART_OF_TAG.search(piece):
-            self._held = half[0]
+            self._half_tag = half[0]
         return done
 
     def last_text(self) -> tuple[str, bool]:

@@ -129,8 +129,8 @@ class EventFeed:
         was = record.opened
         seats = {str(row["seat"]): str(row["spec"]) for row in was.seats}
         self._record = record
-        self._tell(DebateStarted(was.id, was.protocol, was.topic, seats))
-        self._points()  # those of a resumed debate
+        self._send(DebateStarted(was.id, was.protocol, was.topic, seats))
+        self._send_changes()  # those of a resumed debate
 
     def line(self, line: events.Line) -> None:
         """Send what a new line of the journal says."""
@@ -139,30 +139,30 @@ class EventFeed:
             return
         if isinstance(event, events.Asked):
             self._settled.discard(event.key)
-            self._tell(SeatAsked(event.key, event.seat, event.spec, event.attempt, event.why))
+            self._send(SeatAsked(event.key, event.seat, event.spec, event.attempt, event.why))
         elif isinstance(event, events.Answered):
             self._settled.add(event.key)
-            self._tell(SeatAnswered(event.key, event.seat, event.model, event.ms / 1000, event.value))
+            self._send(SeatAnswered(event.key, event.seat, event.model, event.ms / 1000, event.value))
         elif isinstance(event, events.Failed):
             self._settled.add(event.key)
-            self._tell(SeatFailed(event.key, event.seat, event.failure, event.message, event.reopened))
+            self._send(SeatFailed(event.key, event.seat, event.failure, event.message, event.reopened))
         elif isinstance(event, events.Fact) and event.key.endswith("#ledger"):
-            self._points()
+            self._send_changes()
 
     def heard(self, key: str, answer: LiveAnswer) -> None:
         """Send the points of an answer that are new, or whose citations were checked."""
         if key in self._settled:
             return
-        of, told = self._written.get(key, (None, []))
-        if of is not answer:  # another attempt
-            told = []
+        earlier, sent = self._written.get(key, (None, []))
+        if earlier is not answer:  # another attempt
+            sent = []
         for n, point in enumerate(answer.points, 1):
-            if n > len(told) or told[n - 1] != point:
+            if n > len(sent) or sent[n - 1] != point:
                 seat, checked = seat_of(key), point.looked_up
-                self._tell(PointWritten(key, seat, n, point.text, point.place, point.mark, checked))
+                self._send(PointWritten(key, seat, n, point.text, point.place, point.mark, checked))
         self._written[key] = answer, list(answer.points)
 
-    def _points(self) -> None:
+    def _send_changes(self) -> None:
         """Send the points that are new or have another status."""
         if self._record is None:
             return
@@ -172,9 +172,9 @@ class EventFeed:
             was: Status | Literal[""] = self._status.get(point.id, "")
             if status != was:
                 self._status[point.id] = status
-                self._tell(PointChanged(point, status, was))
+                self._send(PointChanged(point, status, was))
 
-    def _tell(self, event: DebateEvent) -> None:
+    def _send(self, event: DebateEvent) -> None:
         self._waiting.put_nowait(event)
 
     def end(self) -> None:

@@ -117,7 +117,7 @@ def amend(journal: Journal, raised: Mapping[str, float]) -> None:
 def reopen_skipped(journal: Journal) -> None:
     """Reopen the calls that the user skipped, unless the debate has already continued without them."""
     record = journal.record
-    later, gone, opened = set[str](), set[str](), 0
+    later, late, opened = set[str](), set[str](), 0
     for line in reversed(list(record.lines)):
         match line.event:
             case Asked(key=key):
@@ -125,7 +125,7 @@ def reopen_skipped(journal: Journal) -> None:
             case Fact(key=name, value=str(why)) if name.endswith(SKIPPED) and record.facts[name].value:
                 key = name.removesuffix(SKIPPED)
                 if not later <= {step_of(key)}:
-                    gone.add(key)
+                    late.add(key)
                     continue
                 opened += 1
                 journal.write(Fact(key=name, cls="input", value=""))
@@ -133,8 +133,8 @@ def reopen_skipped(journal: Journal) -> None:
                 journal.write(Failed(key=key, seat=seat, fp="", failure=LEFT, message=why, reopened=True))
             case _:
                 pass
-    if gone and not opened:
+    if late and not opened:
         raise UsageError(
-            f"the debate has continued without {', '.join(sorted(gone))}, so it cannot be asked again in this session",
+            f"the debate has continued without {', '.join(sorted(late))}, so it cannot be asked again in this session",
             f"Resume without --ask-left, or ask again in a fork: rebut fork {record.opened.id}.",
         )

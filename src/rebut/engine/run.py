@@ -60,7 +60,7 @@ async def run_protocol(runtime: Runtime, plan: Plan, environment: Environment, f
         with suppress(RecordError):  # a journal that cannot be written ends the debate itself
             while True:
                 await _take_notes(runtime, steering, folder)
-                await asyncio.sleep(max(LOOK, running() / LOOKS))
+                await asyncio.sleep(max(LOOK_SECONDS, running() / LOOKS_PER_SECOND))
 
     runtime.publish = publish if plan.protocol.artifacts else None
     runtime.working_time.start()
@@ -87,9 +87,9 @@ async def run_protocol(runtime: Runtime, plan: Plan, environment: Environment, f
         runtime.publish = None  # it refers to the debate, whose memory would wait for the garbage collector
 
 
-LOOK = 0.5
+LOOK_SECONDS = 0.5
 """Seconds between two looks into the session's inbox …"""
-LOOKS = 40
+LOOKS_PER_SECOND = 40
 """… and how many looks a second there are in one process: with many debates, each is looked at less often."""
 
 

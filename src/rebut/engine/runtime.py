@@ -226,13 +226,13 @@ class Runtime:
         if self.limits.minutes is None:
             return float("inf")
         whole = self.limits.minutes * 60
-        kept = 0.0 if closing else min(self.limits.timeout, whole / 4)
-        return whole - kept - self.active_seconds()
+        reserve = 0.0 if closing else min(self.limits.timeout, whole / 4)
+        return whole - reserve - self.active_seconds()
 
     def refusing_limit(self, worst: Amount, *, closing: bool = False) -> str:
         """The name of the limit that forbids a call; empty if none does. A closing call may use its reserve."""
-        kept = Amount() if closing else self.closing
-        name = self.limits.refuses(self.record.committed, worst, kept)
+        reserve = Amount() if closing else self.closing
+        name = self.limits.refuses(self.record.committed, worst, reserve)
         return name or ("minutes" if self.seconds_left(closing=closing) <= 0 else "")
 
     def limit(self, name: str) -> str:

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 UNCONTESTED = "uncontested: the models that answered chose the same, and none argued against it"
-"""Why such an outcome is not an accepted decision."""
+"""Why an uncontested outcome is not an accepted decision."""
 MISSING = "a field is missing"
-"""How the complaint about a list of objections that was left out begins."""
+"""How the complaint about a missing list of objections begins."""
 OWN = "-"
-"""As the place of a protocol's files: the session's own folder."""
+"""The value of a folder setting that means the session's own folder."""
 LONG = 8192
-"""Tokens for a whole document."""
+"""The most output tokens of a reply that contains a whole document."""
 
 NO_CONTEXT = "No files were given."
 NO_REASON = "the judge, a person, gave no reason"
@@ -47,17 +47,17 @@ NO_REASON = "the judge, a person, gave no reason"
 
 
 def prompt_head(debate: Debate, rule: str) -> dict[str, str]:
-    """How the prompt of every debater begins: rule, topic and files, in an order that stays from round to round."""
+    """Return the start of every debater's prompt: rule, topic and files, in the same order in every round."""
     files = f"\n\n{CONTEXT}\n\n{debate.quote('files', debate.context)}" if debate.context else f"\n\n{NO_CONTEXT}"
     rule += may_add("point or claim", debate.runners, both_sides=debate.has_old_side)
     return {"rule": rule, "fences": FENCES, "topic": debate.quote("topic", debate.topic), "context": files}
 
 
 def chosen_folder(asked: Preparation, setting: str) -> str | None:
-    """The folder that the user named in a setting, as an absolute path; empty for `-`, the session's own folder.
+    """Return the folder that the user named in a setting, as an absolute path; empty for `-`, the session's own folder.
 
-    None where the user named none. A relative folder is relative to the workspace. UsageError if files cannot be
-    written there: found out after the debate, its files would be missing.
+    None if the user named no folder. A relative folder is relative to the workspace. Raises UsageError if files cannot
+    be written there: an error after the debate would come too late.
     """
     chosen = asked.named.get(setting)
     if chosen == OWN:
@@ -71,7 +71,7 @@ def chosen_folder(asked: Preparation, setting: str) -> str | None:
 
 
 async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: int = 0) -> list[Answer[V] | Failure]:
-    """Ask all at once, and each that fails once more. Raises `TooFewReplies` if fewer than `need` answer then.
+    """Ask all at once, then ask each that failed once more. Raises `TooFewReplies` if fewer than `need` have answered.
 
     A call that a limit forbids or that the user skipped is not tried again.
     """
@@ -88,7 +88,7 @@ async def ask_twice(debate: Debate, step: str, asks: Sequence[Ask[V]], *, need: 
 async def began_before(debate: Debate, version: int, fact: str) -> bool:
     """Whether this debate, or the session that it is forked from, began under the rules of an earlier version.
 
-    Such a debate continues and replays by those rules. `fact` is the name under which a fork records it.
+    Such a debate continues and replays by those rules. `fact` is the name under which a fork records the answer.
     """
     own, *parent = (int(one) < version for one in debate.versions)
     if own or not debate.is_fork:
@@ -107,18 +107,18 @@ def aborted(
     hint: str,
     data: Mapping[str, Any] | None = None,
 ) -> Aborted:
-    """The debate cannot continue without this seat: `the judge (claude) gave no verdict: timeout, …`."""
+    """The error if the debate cannot continue without this seat: `the judge (claude) gave no verdict: timeout, …`."""
     message = f"the {who.seat} ({debate.speaker(who)}) {what}: {error.kind}, {error.message}"
     return Aborted(message, error.hint or hint, data)
 
 
 def describe(failure: Failure) -> str:
-    """Why a call failed, in a few words. The message about a limit needs no class before it."""
+    """Say why a call failed, in a few words. A message about a limit needs no kind of failure before it."""
     return failure.message if failure.kind == "budget" else f"{failure.kind}: {failure.message}"
 
 
 def ended_by(failure: Failure, round: int) -> str:
-    """Why the rounds end with a failure."""
+    """Say why a failure ends the rounds."""
     if failure.kind == "budget":
         return failure.message
     return f"the {failure.who.seat} failed in round {round} ({describe(failure)})"
@@ -153,14 +153,14 @@ LEVELS = by_first_letter("high", "medium", "low")
 
 
 def places(evidence: Sequence[Evidence]) -> str:
-    """What something cites, on a ballot: `src/a.py:3 found, src/b.py:9 absent`."""
+    """List the citations of a claim or a point for a ballot: `src/a.py:3 found, src/b.py:9 absent`."""
     return ", ".join(f"{e.place} {e.mark}" for e in evidence) or "cites nothing"
 
 
 def missing(reply: BaseModel, name: str) -> list[str]:
-    """A complaint if a reply leaves out a list of objections. Only an empty list says that there are none.
+    """Return a complaint if a reply leaves out a list of objections. Only an empty list says that there are none.
 
-    Only the complaint is on record: a recorded answer has every field, whether or not the model wrote it.
+    Only this complaint records the omission: a recorded answer has every field, whether or not the model wrote it.
     """
     if name in reply.model_fields_set or getattr(reply, name):
         return []
@@ -168,18 +168,18 @@ def missing(reply: BaseModel, name: str) -> list[str]:
 
 
 def has_missing(complaints: Iterable[str]) -> bool:
-    """Whether an answer was taken although it leaves out its list of objections."""
+    """Whether an answer was accepted although it leaves out its list of objections."""
     return any(complaint.startswith(f"{MISSING}: ") for complaint in complaints)
 
 
 def called_same(
     ledger: Ledger, by: str, round: int, said: Sequence[tuple[str, str, MoveKind]], noun: str = "point"
 ) -> tuple[list[Same], list[str]]:
-    """The points that a reply joins to earlier ones, and a complaint on each pair that cannot be one issue.
+    """Return the joins of points to earlier ones in a reply, and a complaint on each pair that cannot be one issue.
 
-    `said` has an entry for every point that the reply answers: its id, the earlier one that it names, and the answer.
-    Points that are one issue have one answer: with two, a serious one could vanish in one that was rejected. What was
-    conceded is held, so it is the same only as a point that is conceded, too.
+    `said` has an entry for every point that the reply answers: its id, the earlier point that it names, and the answer.
+    Joined points must have the same answer: otherwise a serious point could vanish in one that was rejected. A
+    concession is binding, so a conceded point can be joined only to another conceded point.
     """
     last = {m.point: m.kind for m in ledger.moves if m.by == by}
     held = {m.point for m in ledger.moves if m.by == by and m.kind == "concede"}
@@ -208,21 +208,21 @@ SAID = {
     "rebutted": ("defend", "partly"),
     "defended": ("defend", "partly"),
 }
-"""What a judge may say about a point → the moves of which one must be on record for that."""
+"""A judge's word for what happened to a point → the moves that make it true; one of them must be on record."""
 DONE = {"concedes": "conceded", "withdrew": "withdrawn", "withdraws": "withdrawn"}
 UNSAID = re.compile(
     r"^\s*had\b|n['’]t\b|\b(?:no(?:t|r|ne|body)?|never|neither|without|if|unless|until|whether|should|could|would|"
     r"may|might|must|claims?|claimed|says?|said|argues?|argued)\b",
     re.I,
 )
-"""Words before a statement by which it does not say that something happened: `D1 should be conceded`."""
+"""Words in front of a statement that keep it from reporting an event: `D1 should be conceded`."""
 BY_NONE = re.compile(r" by (?:no(?:ne|body|thing)?|neither)\b", re.I)
 
 
 def misread(ledger: Ledger, text: str) -> list[str]:
-    """What a judge says about points and the record contradicts: `D1 was conceded`, though no side conceded it.
+    """Return the judge's statements that the record contradicts: `D1 was conceded`, though no side conceded it.
 
-    The judge's own rulings are no concession: that it calls a finding valid is not something that a side said.
+    The judge's own rulings do not count as concessions: a finding that it calls valid was not conceded by a side.
     """
     ids = "|".join(sorted(ledger.point_ids, key=len, reverse=True))
     if not ids:
@@ -254,26 +254,26 @@ def misread(ledger: Ledger, text: str) -> list[str]:
 
 
 def _clause(text: str, end: int) -> str:
-    """What stands before a place of a text in the same part of the sentence."""
+    """Return the text before the position `end`, back to the start of its clause."""
     return re.split(r"[.;:!?,\n]|\b(?:but|so|although|though)\b", text[:end])[-1]
 
 
 def is_shown(ledger: Ledger, id: str) -> bool:
-    """Whether a check shows a point."""
+    """Whether a point has a check that is marked shown."""
     point = ledger.point(id)
     return point is not None and point.check is not None and point.check.mark == "shown"
 
 
 def reason_of(reason: str, ruling: Form) -> str:
-    """The reason of a ruling, with what it says about the check."""
+    """Return the reason of a ruling, with what the ruling says is wrong with the point's check."""
     fault = fault_of(ruling)
     return f"{reason} (On its check: {fault})" if fault else reason
 
 
 def overruled(ledger: Ledger, ids: Iterable[str], reply: Form) -> list[str]:
-    """The ids of points that a check shows, and that a reply rules against without saying what is wrong with the check.
+    """Return those `ids` whose check is marked shown, if the reply does not say what is wrong with the check.
 
-    A person is not asked for that, and may rule as they like.
+    `ids` are points that the reply rules against. A person need not give such a reason, so none are returned.
     """
     if not weighs_checks(reply):
         return []
@@ -281,12 +281,12 @@ def overruled(ledger: Ledger, ids: Iterable[str], reply: Form) -> list[str]:
 
 
 def name_faults(ids: Iterable[str]) -> list[str]:
-    """A complaint for each of these points."""
+    """Return a complaint for each of these points, whose check is ignored."""
     return [f"the check of {id} is marked shown: say under `check_fault`, by id, what is wrong with it" for id in ids]
 
 
 def check_ignored(ids: Sequence[str], ruled: str) -> Doubt:
-    """The doubt about such a ruling. `ruled` says who rules how: `the lead rejects`."""
+    """Return the doubt about a ruling that ignores checks of points. `ruled` says who rules how: `the lead rejects`."""
     said = f"{ruled} {', '.join(ids)}, and nothing is said about what is wrong with the check"
     return Doubt("check ignored", "A CHECK WAS IGNORED", said)
 

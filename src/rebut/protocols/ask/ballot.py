@@ -31,7 +31,7 @@ def of_comparison(topic: str, state: AskState) -> Ballot:
 
 
 def of_verdict(topic: str, state: AskState, ledger: Ledger, other_order: bool = False) -> Ballot:
-    """In the other order, each answer has the other's number, as in the prompt of a model."""
+    """Build the ballot of the verdict. In the other order, the answers swap numbers, as in a model's prompt."""
     seats = PARTIES[::-1] if other_order else PARTIES
     now = {str(n): squeeze(state.now.get(seat) or state.first[seat]) for n, seat in enumerate(seats, 1)}
     answers = [f"answer {n}: {text}" for n, text in now.items()]

@@ -1,6 +1,6 @@
-"""Sessions of versions before 5, and their forks: one of two answers that differ is challenged, as in a duel.
+"""Sessions of versions before 5, and their forks: if two answers differ, only the first is challenged, as in a duel.
 
-Their records have no challenge of the second answer, so they continue and replay by the rules that began them.
+Their records have no challenge of the second answer, so they continue and replay by the rules that they began with.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BLIND = ("answer@*",)
 
 
 async def applies(debate: Debate) -> bool:
-    """Whether this debate began under the earlier rules. A fork of such a session continues by them."""
+    """Whether this debate, or the session that it is forked from, began under the earlier rules."""
     return await began_before(debate, SYMMETRICAL, "one-sided")
 
 
@@ -45,7 +45,7 @@ async def contest(debate: Debate, state: AskState) -> Outcome:
 
 
 def _worth(ended: Outcome, one: str, other: str, debate: Debate) -> Worth:
-    """One of the two answers wins, so the result is never what both said."""
+    """Return what the debate changed. One of two different answers wins, so the result is never what both said."""
     ledger: Ledger = ended.ledger if ended.verdict else debate.ledger
     answers: Mapping[str, Json] = debate.answers
     blind = answers.get("answer@proposer")

@@ -1,4 +1,4 @@
-"""How a question ends: with the answer that a judge prefers, with the answer that both gave, or without one."""
+"""How a question ends: with the answer that a judge prefers, the answer that both gave, or no decision."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rebut.protocols.shared import (
 )
 
 LONGEST = 120
-"""Characters of an answer in a heading."""
+"""The most characters of an answer in a heading."""
 
 
 async def verdict(debate: Debate, state: AskState) -> Outcome:
@@ -55,7 +55,7 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
             prompts.VERDICT,
             fences=FENCES,
             topic=debate.quote("topic", debate.topic),
-            # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
+            # The reason for an early end is left out: limits and providers' messages do not belong in a prompt.
             rounds=f"{state.rounds} of {planned} rounds were completed.",
             transcript="\n\n".join(debate.quote(shown(label), shown(text)) for label, text in told),
             points=debate.quote("the points at issue", shown(render.points(ledger, author, quoted_since=1))),
@@ -125,7 +125,7 @@ def _numbered(vote: Vote) -> Vote:
 
 
 def judges_differ(debate: Debate, state: AskState, judged: judges.JudgesDecision[Choice]) -> Outcome:
-    """The judges answered, and no answer has a majority, or the choice follows the order of the answers."""
+    """The outcome if no answer has a majority of the judges, or the choice changes with the order of the answers."""
     doubt = judged.undecided()
     votes = section("## Votes", judged.lines(title), "")
     text = "\n\n".join([f"## Answer\n\nNone: {doubt.said}.", votes, *_pages(debate, state)]) + "\n"
@@ -141,7 +141,7 @@ def _heading(state: AskState, planned: int) -> str:
 
 
 def _doubts(debate: Debate, state: AskState, ledger: Ledger, winner: str, choice: Choice) -> list[Doubt]:
-    """What takes something away from a verdict: not both answers were challenged and defended, in every round."""
+    """Return the doubts about a verdict, such as an answer that was not challenged or defended in every round."""
     doubts = [Doubt("seats missing", missed.partition(" (")[0].upper(), missed) for missed in state.unequal]
     if state.rounds != debate.planned(debate.settings.rounds) and not state.closed and not doubts:
         doubts.append(Doubt("ended early", said=debate.stopped))
@@ -164,7 +164,7 @@ def _lost(ledger: Ledger, winner: str) -> list[str]:
 
 
 def no_verdict(debate: Debate, state: AskState, error: ParticipantFailed) -> Outcome:
-    """If a limit leaves no room for the judge, there is no verdict. A judge that failed can be resumed."""
+    """The outcome if a limit leaves no room for the judge. Raises `Aborted` if a judge failed: resume asks it again."""
     if error.kind != "budget":
         raise judges.stopped(debate, error, _data(state)) from error
     text = "\n\n".join([f"## Answer\n\nNone: {inline(error.message)}.", *_pages(debate, state)]) + "\n"
@@ -172,7 +172,7 @@ def no_verdict(debate: Debate, state: AskState, error: ParticipantFailed) -> Out
 
 
 def undebated(debate: Debate, state: AskState) -> Outcome:
-    """Two answers that differ, and no challenge of either: the user ended the debate, or both calls failed."""
+    """The outcome if the answers differ and neither was challenged: the user ended the debate, or both calls failed."""
     text = "\n\n".join([prompts.UNDEBATED, *_pages(debate, state)]) + "\n"
     return _undecided(debate, state, "NO VERDICT, THE ANSWERS DIFFER", debate.stopped, text)
 
@@ -228,7 +228,7 @@ def one_answer(debate: Debate, state: AskState, lost: Failure) -> Outcome:
 
 
 def partial(debate: Debate) -> Outcome:
-    """The result at a deadline: the answers as they are by then. Neither of two is the decision."""
+    """The result at a deadline: the answers so far. If there are two, neither is the decision."""
     state = debate.state
     if isinstance(state, DuelState):
         return duel_outcome.partial(debate)  # a session of an old version
@@ -252,7 +252,7 @@ def partial(debate: Debate) -> Outcome:
     return made.with_answers(_side_by_side(debate, state)) if first else made
 
 
-# what every ending carries
+# the parts of every outcome
 
 
 def _side_by_side(debate: Debate, state: AskState, chosen: int = 0) -> SideBySide:
@@ -293,7 +293,7 @@ def _data(state: AskState) -> dict[str, Json]:
 
 
 def _worth(debate: Debate, state: AskState, ledger: Ledger, decided: str) -> Worth:
-    """The answers differed, so the result is never what both said at first."""
+    """Return what the debate changed. The answers differed, so the result is never what both said at first."""
     compared, answers = state.compared, debate.answers
     assert compared is not None
     changed = [decided]
@@ -309,7 +309,7 @@ def _worth(debate: Debate, state: AskState, ledger: Ledger, decided: str) -> Wor
 
 
 def _report(debate: Debate, state: AskState, choice: Choice, votes: Sequence[str]) -> str:
-    """The ending in full: the answer, why, and both answers with what was said about each."""
+    """The whole report: the decision, the reasons, and both answers with what was said about each."""
     parts = [
         f"## Answer\n\n{tame(choice.answer)}",
         f"The judge prefers {choice.better} because: {tame(choice.reasoning)}",
@@ -323,7 +323,7 @@ def _report(debate: Debate, state: AskState, choice: Choice, votes: Sequence[str
 
 
 def _pages(debate: Debate, state: AskState) -> list[str]:
-    """Where the answers differ, then each of them with what was said about it."""
+    """The sections of a report: where the answers differ, then each answer with what was said about it."""
     compared, parts = state.compared, list[str]()
     if compared and not compared.same:
         parts.append(f"## Where they differ\n\n{tame(compared.reason)}")

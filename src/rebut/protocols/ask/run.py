@@ -26,7 +26,7 @@ from rebut.protocols.duel.run import claims, defended, ruled
 from rebut.protocols.shared import aborted, describe, prompt_head
 
 ELSEWHERE = " of the other answer"
-"""After an id in a reply about one answer that means no point about it."""
+"""Appended to an id in a reply about one answer, if no point about that answer has the id."""
 
 
 async def run(debate: Debate) -> Outcome:
@@ -47,7 +47,7 @@ async def run(debate: Debate) -> Outcome:
 
 
 async def answer(debate: Debate, state: AskState) -> Failure | None:
-    """Both blind answers; the failure if there is only one. Raises `Aborted` if there is none."""
+    """Ask for both blind answers. Returns the failure if only one model answers; raises `Aborted` if neither does."""
     prompt = fill(prompts.ANSWER, **prompt_head(debate, EVIDENCE_RULE))
     task = "Answer it. Another model answers it, too."
     shown = Material(ballot=partial(duel_ballot.of_opening, debate.topic, task))
@@ -94,7 +94,7 @@ async def compare(debate: Debate, state: AskState) -> Comparison:
 
 
 async def argue(debate: Debate, state: AskState) -> None:
-    """All rounds. Both authors have answered before, so the user may end the debate before its first round."""
+    """Play all rounds. Both authors have already answered, so the user may end the debate before its first round."""
     for r in debate.rounds(debate.settings.rounds, least=0):
         if r.n > 1 and not r.ledger.open:
             state.closed = f"no point was open after round {r.n - 1} of {debate.planned(debate.settings.rounds)}"
@@ -116,7 +116,7 @@ async def argue(debate: Debate, state: AskState) -> None:
 
 
 async def challenge(r: Round, state: AskState) -> list[str]:
-    """Each author challenges the other's answer. Returns which answers were not challenged, and why."""
+    """Have each author challenge the other's answer. Returns which answers were not challenged, and why."""
     asks = [_challenge(r, state, seat) if r.n == 1 else _follow_up(r, state, seat) for seat in PARTIES]
     step, missed = "challenge" if r.n == 1 else "follow-up", list[str]()
     for one in await r.ask_all(step, asks, need=0):  # in seat order, which gives the points their ids
@@ -163,7 +163,7 @@ def _follow_up(r: Round, state: AskState, seat: str) -> Ask[Challenge | FollowUp
 
 
 async def defend(r: Round, state: AskState) -> list[str]:
-    """Each author defends its answer, if a point against it is open. Returns which were not defended, and why."""
+    """Have each author defend its answer against open points. Returns which answers were not defended, and why."""
     asks = [_defense(r, state, seat) for seat in PARTIES if against(r.ledger, seat).open]
     missed = []
     for one in await r.ask_all("defense", asks, need=0) if asks else ():
@@ -195,7 +195,7 @@ def _defense(r: Round, state: AskState, seat: str) -> Ask[Defense]:
 
 
 def _case(r: Round, state: AskState, seat: str, of: str) -> str:
-    """What was said about the answer of a seat lately: the challenge that is to be answered, or the last defense."""
+    """Quote what was said since the last round about the answer of `of`; for its challenger, the answer itself, too."""
     whose = "your own answer" if seat == of else "the other answer"
     latest = [turn for turn in state.turns if turn.of == of and turn.round >= r.n - 1]
     before = [r.quote(whose, state.answers[of])] if seat != of else []
@@ -204,7 +204,7 @@ def _case(r: Round, state: AskState, seat: str, of: str) -> str:
 
 
 def _raised(r: Round, form: Challenge | FollowUp, by: str, of: str) -> list[Entry]:
-    """What a challenge enters: rulings on earlier points, points that were dropped, and new points."""
+    """Return the ledger entries of a challenge: rulings on earlier points, points that were dropped, and new points."""
     new = [_point(flaw, by, of, r.n) for flaw in form.flaws if flaw.text]
     if isinstance(form, Challenge):
         return [*new]
@@ -213,12 +213,12 @@ def _raised(r: Round, form: Challenge | FollowUp, by: str, of: str) -> list[Entr
 
 
 def _point(flaw: Flaw, by: str, of: str, n: int) -> Point:
-    """A point about the whole answer: the answers are different documents, whose points never join."""
+    """Return the point of a flaw. It is about the whole answer: points about different documents are never joined."""
     return replace(flaw.point(by, n), about=title(of))
 
 
 def _named(seat: str) -> Callable[[str], str]:
-    """The words for seats and answers in the prompt of a seat."""
+    """Return a function that names seats and answers in the prompt of this seat."""
     names = {one: "you" if one == seat else "the other author" for one in PARTIES}
     titles = {title(one): "your own answer" if one == seat else "the other answer" for one in PARTIES}
     return lambda name: (names | titles).get(name, name)

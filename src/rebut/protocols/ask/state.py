@@ -20,17 +20,17 @@ def other(seat: str) -> str:
 
 
 def title(seat: str) -> str:
-    """What the answer of a seat is called in prompts and reports. Its points are about the document of this name."""
+    """The name of a seat's answer in prompts and reports, and of the document that the points against it are about."""
     return f"answer {PARTIES.index(seat) + 1}"
 
 
 def renamed(text: str) -> str:
-    """A text in which each answer has the other's number: for a judge that is asked in the other order, and back."""
+    """Swap the numbers of the answers in a text: for a judge that is asked in the other order, and in its reply."""
     return re.sub(r"\b(answer )([12])\b", lambda found: found[1] + "21"[int(found[2]) - 1], text, flags=re.I)
 
 
 def author(seat: str) -> str:
-    """What a seat is called where seats and models must not be told: in the prompts of the judge."""
+    """The name of a seat for the prompts of the judge, which must not show who has which seat."""
     return f"the author of {title(seat)}" if seat in PARTIES else seat
 
 
@@ -57,7 +57,7 @@ class AnswerTurn:
 
 @dataclass
 class AskState:
-    """Local to one run, and rebuilt by replay like any other variable."""
+    """The state of one run. It is not recorded: a replay builds it again, like any other variable."""
 
     answers: dict[str, str] = field(default_factory=dict)
     """Seat → its blind answer, as text."""
@@ -79,7 +79,7 @@ class AskState:
         return sum(tokens(text) for text in (*self.answers.values(), *(turn.text for turn in self.turns)))
 
     def exchanges(self) -> list[Json]:
-        """The turns for machines."""
+        """The turns as JSON."""
         return [
             {"round": turn.round, "step": turn.step, "answer": PARTIES.index(turn.of) + 1, "response": turn.text}
             for turn in self.turns

@@ -1,4 +1,4 @@
-"""The files of a review's folder, all made from the record; and the sentence that says which of them is final."""
+"""The files of a review's folder, all made from the record; and the sentence that names the final artifact."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
 
 
 def inputs(record: Record) -> dict[int, str]:
-    """What was sent to the critic in each round, part by part: as code, since a prompt quotes texts of others."""
+    """Round → the prompts sent to the critic, part by part. They are in code fences, as they quote texts of others."""
     out: dict[int, list[str]] = {}
     for key, call in record.calls.items():
         scope, _, step = key.rpartition("/")
@@ -115,7 +115,7 @@ def decision(ended: Ended, made: ReviewResult, versions: list[dict[str, Json]]) 
 
 
 def final_artifact(target: Target, final: ArtifactVersion, decision: str, state: CrossState) -> str:
-    """Where the final artifact is."""
+    """Say in which files the final artifact is."""
     what = "the change" if target.changes else "the text"
     if decision == "Accept Opposite" and not state.accepted:
         return f"not written: {what} as it was, with the critic's findings, to be fixed by hand"
@@ -133,9 +133,9 @@ def final_artifact(target: Target, final: ArtifactVersion, decision: str, state:
 
 
 def patch_of(version: Mapping[str, Any]) -> str:
-    """The patch as git accepts it, if that is on record; bytes that are not UTF-8 as lone surrogates.
+    """Return a version's patch, as git accepts it if that is on record; bytes that are not UTF-8 are lone surrogates.
 
-    Empty if only a text that was given beside a change differs: its patch is another one.
+    Empty if only the text beside a change differs: that text has its own patch, `text_patch`.
     """
     exact = base64.b64decode(version.get("exact") or "")
     if not exact:

@@ -1,4 +1,4 @@
-"""The ballots of people in a review: of its critic, of its judge, and of the one who decides by A to E."""
+"""The ballots for people in a review: for a critic, a judge, and a decider, who chooses A to E."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHOICE = KeyChoice("choice", "", tuple(Option(key, key, words) for key, words in
 
 
 def of_decider(findings: Sequence[ReviewFinding], where: str, advice: str) -> Ballot:
-    """The judge has ruled, so a letter alone decides, also on a finding that the judge left out."""
+    """The decider's ballot. The judge has ruled, so a letter is enough, even if a finding has no ruling."""
     return Ballot(
         case=(where, advice),
         table=render.table(findings),
@@ -26,7 +26,7 @@ def of_decider(findings: Sequence[ReviewFinding], where: str, advice: str) -> Ba
 
 
 def of_judge(findings: Sequence[ReviewFinding], where: str) -> Ballot:
-    """Every finding is ruled on, then one letter decides."""
+    """The judge's ballot: a ruling on every finding, then the letter that decides."""
     return Ballot(
         case=(where,),
         table=render.table(findings),
@@ -74,7 +74,7 @@ AGREES = KeyChoice(
 
 
 def of_critic(where: str, text: str, earlier: Sequence[ReviewFinding]) -> Ballot:
-    """What is wrong with it; in later rounds first what became of each earlier finding."""
+    """The critic's ballot: what is wrong with the artifact; in later rounds also what became of earlier findings."""
     rows = tuple(Listed(f.id, f"{f.id}  {f.severity}  {f.place}", squeeze(f.text)) for f in earlier)
     return Ballot(
         case=(where, "Say what is wrong with it."),

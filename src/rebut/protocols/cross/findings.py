@@ -13,12 +13,12 @@ GRAVE = ("P1", "P2")
 
 
 def is_grave(ledger: Ledger, point: Point) -> bool:
-    """Whether it is a P1 or P2 as weighed, and not judged invalid."""
+    """Whether a finding is a P1 or P2 as last weighed, and not judged invalid."""
     return severity(ledger, point) in GRAVE and ruling(ledger, point) != "invalid"
 
 
 def is_open(ledger: Ledger, point: Point) -> bool:
-    """Whether it is neither judged invalid nor fixed or withdrawn."""
+    """Whether a finding is neither judged invalid nor fixed or withdrawn."""
     return ruling(ledger, point) != "invalid" and ledger.status(point.id) not in OVER
 
 
@@ -28,15 +28,15 @@ def unweighed(ledger: Ledger) -> tuple[Point, ...]:
 
 
 def valid_and_grave(ledger: Ledger) -> list[Point]:
-    """The P1 and P2 that were judged valid, and that are neither fixed nor without what they cite."""
+    """The P1 and P2 that were judged valid, are still open, and do not rest on an absent citation."""
     grave = [p for p in ledger.points if is_grave(ledger, p) and is_open(ledger, p) and not p.struck]
     return [p for p in grave if ruling(ledger, p) == "valid"]
 
 
 def without_fixes(ledger: Ledger, first: Collection[int] = ()) -> Ledger:
-    """The ledger as it applies to the first version: without the fixes of later ones.
+    """The ledger as it applies to the first version: without the fixes of later versions.
 
-    `first` are the rounds in which the first version was under review: what was seen to be fixed there is fixed.
+    `first` are the rounds in which the first version was under review: a fix that was seen there counts.
     """
     return replace(ledger, moves=tuple(m for m in ledger.moves if m.kind != MOVES["fixed"] or m.round in first))
 

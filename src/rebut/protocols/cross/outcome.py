@@ -45,14 +45,14 @@ WHY = {
 }
 QUIET_ROUNDS = 2
 CITATION = "C"
-"""The ids of findings of the program begin with it."""
+"""The letter that begins the ids of the program's own findings."""
 
 
 # the rules that end a review
 
 
 def cause(ledger: Ledger, n: int, limit: int, choice: str) -> str:
-    """Why the review ends after a judged round; empty if it continues."""
+    """Return why the review ends after a judged round; empty if it continues."""
     if choice in ("A", "B", "E"):
         return choice
     if n >= QUIET_ROUNDS and all(is_quiet(ledger, n - back) for back in range(QUIET_ROUNDS)):
@@ -62,13 +62,16 @@ def cause(ledger: Ledger, n: int, limit: int, choice: str) -> str:
 
 def is_quiet(ledger: Ledger, n: int) -> bool:
     """Whether a round brought no new P1 or P2, by id and as the judge weighed it in that round."""
-    # Sessions with version 1 of the ledger ended by how a finding was weighed last.
+    # In sessions with version 1 of the ledger, the last weighing of a finding counts, even that of a later round.
     then = ledger.upto(n) if ledger.version > 1 else ledger
     return not any(p.round == n and findings.is_grave(then, p) for p in then.points)
 
 
 def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
-    """The decision that follows from the cause, and whether the review converged. `compromised`: a C came before."""
+    """The decision that follows from the cause, and whether the review converged.
+
+    `compromised`: a version was written for a choice of C.
+    """
     if cause == "A":
         return "Keep Original", True
     if cause == "B":
@@ -85,9 +88,9 @@ def decision(cause: str, compromised: bool) -> tuple[Decision, bool]:
 
 def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
     if state.unwritten and cause in ("agreed", "quiet", "rounds", "B") and not _by_person(debate, state, cause):
-        cause = "unwritten"  # what was chosen does not exist, so nothing is decided
+        cause = "unwritten"  # the chosen version does not exist, so nothing is decided
     if cause == "agreed" and _reads_nothing(debate):
-        cause = "unread"  # no objection to what was not read is no agreement
+        cause = "unread"  # a critic that read nothing cannot agree
     made, done = result(debate, state, cause), of_rounds(state.rounds, debate.planned(debate.settings.rounds))
     whole = cause not in ("minutes", "limit", "failed", "settled")
     doubts = [] if whole else [Doubt("ended early", said=debate.stopped)]
@@ -115,7 +118,7 @@ def ended(debate: Debate, state: CrossState, cause: str) -> Outcome:
 
 
 def _doubts(debate: Debate, state: CrossState, cause: str) -> list[Doubt]:
-    """What takes something away from a review, however it ended. Some of it is also added to the notes."""
+    """Return the doubts about a review, however it ended. Some are also added to the notes."""
     doubts: list[Doubt] = []
     if cause == "rounds":
         doubts.append(Doubt("not converged", "NOT CONVERGED", "all rounds were used"))
@@ -176,12 +179,12 @@ def _reads_nothing(debate: Debate) -> bool:
 
 
 def _by_person(debate: Debate, state: CrossState, cause: str) -> bool:
-    """Whether a person chose to accept the critic's recommendation. That choice is not undone."""
+    """Whether a person chose to accept the critic's recommendation. That choice counts even without a new version."""
     return cause == "B" and debate.seat(state.history[-1].by).spec.provider == "human"
 
 
 def apart(debate: Debate, state: CrossState) -> frozenset[str]:
-    """The ids of findings outside the change. What an analyser finds is due to the change, wherever it is."""
+    """The ids of findings outside the change. An analyser's findings count as part of it, wherever they are."""
     if debate.seat("critic").spec.provider in versions.PROGRAMS:
         return frozenset()
     return versions.outside(debate.ledger, debate.target, state.versions)
@@ -226,7 +229,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
         if (findings.is_open(ledger, p) or seen.get(p.id) in UNCHECKED) and not p.struck and p.id not in outside
     ]
     grave = [p for p in left if findings.is_grave(ledger, p)]
-    # What a later version changes without a check in that version is listed as unresolved.
+    # A finding that the final version may have fixed, but was not seen to be fixed there, is listed as unresolved.
     unresolved = [
         f"{p.id} ({review_result.severity(ledger, p)}): {cut(p.words(), 300)}"
         + (f" [{seen[p.id]}]" if p.id in seen else "")
@@ -275,7 +278,7 @@ def result(debate: Debate, state: CrossState, cause: str) -> ReviewResult:
 
 
 def _with_origin(finding: ReviewFinding, ledger: Ledger, state: CrossState) -> ReviewFinding:
-    """A finding of an earlier review says where it was raised, and which commit fixed it if that was seen."""
+    """Add to a finding of an earlier review which session raised it and, if a fix was seen, which commit fixed it."""
     one = state.carried.get(finding.id)
     if one is None:
         return finding
@@ -299,7 +302,7 @@ def _checked_now(check: CodeCheck | None, again: Rerun | None) -> CodeCheck | No
 
 
 def false_citations(target: Target, final: str = "") -> tuple[ReviewFinding, ...]:
-    """What the reviewed text cites and what is not there, as findings of the program. `final` is a later version."""
+    """The citations of the reviewed text that are absent, as findings of the program. `final` is a later version."""
     text, found = target.given or target.text, list[ReviewFinding]()
     rows = text.split("\n")
     for n, said in enumerate(absent_citations(target), 1):
@@ -328,7 +331,7 @@ def false_citations(target: Target, final: str = "") -> tuple[ReviewFinding, ...
 
 
 def data(state: CrossState, made: ReviewResult) -> dict[str, Json]:
-    """The result for machines, and what the session's files are made of."""
+    """The result as JSON, with the contents of the session's files."""
     pages: dict[str, Json] = dict(state.pages)
     return {
         "contract": made.to_json(),
@@ -337,7 +340,7 @@ def data(state: CrossState, made: ReviewResult) -> dict[str, Json]:
     }
 
 
-# was it worth it: the artifact as it was, the findings of the critic alone, and what the debate changed
+# whether the debate was worth it: the artifact as it was, the findings of the critic alone, and what the debate changed
 
 
 CRITIQUE = ("r1/critique*",)
@@ -348,8 +351,9 @@ FATES = (
 
 
 def worth(made: ReviewResult, written: int, what: str, caveat: str = "", unplaced: Sequence[Move] = ()) -> Worth:
-    """`written` is the number of further versions; `what` was reviewed: `the change` or `the text`.
+    """Return what the debate changed.
 
+    `written` is the number of later versions; `what` was reviewed: `the change` or `the text`.
     `unplaced` are objections that name a finding which does not exist.
     """
     critics = [f.raised_as for f in made.findings if f.round == 1 and "critic" in f.voices]

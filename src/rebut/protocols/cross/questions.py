@@ -35,7 +35,7 @@ MOST_CITES = 100
 
 
 def artifact(r: Round, version: ArtifactVersion, part: Target, *, text: bool = True) -> str:
-    """The artifact, quoted: its diff, the given part of its files, and what this version changed."""
+    """The artifact, quoted: the diff and the files of a part, and what this version changed."""
     parts = list[str]()
     if part.diff:
         parts.append("The change:\n\n" + r.quote("diff", part.diff))
@@ -53,7 +53,7 @@ def artifact(r: Round, version: ArtifactVersion, part: Target, *, text: bool = T
 
 
 def _text(r: Round, version: ArtifactVersion) -> str:
-    """The text, with the result of checking its citations. Those of later versions are not checked."""
+    """The text and the result of checking its citations. The citations of later versions are not checked."""
     said = "The text:\n\n" + r.quote(f"text, version {version.n}", version.text)
     if version.n > 1 or not r.target.cites:
         return said
@@ -61,7 +61,7 @@ def _text(r: Round, version: ArtifactVersion) -> str:
 
 
 def _changes(target: Target, version: ArtifactVersion, part: Target) -> tuple[Changed, ...]:
-    """The files of a part in this version; files that are new in it belong to every part."""
+    """The files of a part in this version. Files that this version adds belong to every part."""
     mine, known = {c.path for c in part.changes}, {c.path for c in target.changes}
     return tuple(c for c in version.change(target) if c.path in mine or c.path not in known)
 
@@ -80,7 +80,10 @@ async def carry_over(debate: Debate, state: CrossState) -> None:
 
 
 def for_judge(r: Round, state: CrossState, *, whole: bool = False) -> str:
-    """What is asked about if it fits, else the lines around each citation. `whole`: also what was reviewed before."""
+    """The artifact for the judge, or the lines around each citation if it is too large.
+
+    Without `whole`, only what has changed since the earlier review, if there is one.
+    """
     version, part = state.latest, r.target if whole else state.part(r.target)
     shown = artifact(r, version, part)
     if tokens(shown) <= 2 * DIFF_TOKENS:
@@ -92,7 +95,7 @@ def for_judge(r: Round, state: CrossState, *, whole: bool = False) -> str:
 
 
 async def critique(r: Round, state: CrossState) -> Answers[Any]:
-    """All parts of the critique, in parallel."""
+    """Ask for all parts of the critique in parallel."""
     target, version, critic = r.target, state.latest, r.seat("critic")
     changed = [p for p in r.ledger.points if not state.trusting and state.differs(p, r.n)]
     earlier = [f for f in review_result.findings_of(r.ledger) if f.status not in weighing.OVER]
@@ -123,12 +126,12 @@ async def critique(r: Round, state: CrossState) -> Answers[Any]:
         prompt = fill(prompts.PROPOSAL, **shared, artifact=_text(r, version))
         of_text = Material(ballot=ballot.of_critic(where, version.text, earlier))
         asks.append(Ask(critic, prompt, ProposalCritique, check, "text" if asks else "", of_text))
-    # Without any answer, the first round stays open for resume; a later one ends with what there is.
+    # If no part is answered, round 1 fails, so that resume asks again; a later round ends the review with its results.
     return await r.ask_all("critique", asks, need=1 if r.n == 1 else 0)
 
 
 def document(target: Target, form: type[CodeCritique]) -> str:
-    """The document that a critique is about. The same words about code and text are two findings."""
+    """The document that a critique is about, if there are two: the same words about code and text are two findings."""
     if target.kind != "mixed":
         return ""
     return "the text" if issubclass(form, ProposalCritique) else "the code"
@@ -157,7 +160,7 @@ def _before(r: Round, state: CrossState) -> str:
 
 
 async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], agreed: bool) -> None:
-    """Enter the findings of a round, and the new status of those that were not raised again."""
+    """Enter the findings of a round, and the new status of earlier findings that were not raised again."""
     documents = [(reply, document(r.target, type(reply))) for reply in replies]
     await r.note(
         "critique", [f.point("critic", r.n, about) for reply, about in documents for f in reply.findings if f.text]
@@ -171,14 +174,14 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
         said = looked.get(p.id)
         state_of, why = (said.state, said.reason) if said else ("", "")
         stands = review_result.ruling(r.ledger, p) == "valid"
-        unproven = reply_checks.not_passing(r.ledger, p.id)  # what failed must pass now, whatever a model says
+        unproven = reply_checks.not_passing(r.ledger, p.id)  # a check that failed must pass now, whatever a model says
         if state.trusting and state.changed:
             entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
         elif state_of == "fixed" and state.differs(p, r.n) and not unproven:
             entries.append(Move(p.id, "mend", "critic", r.n, why or f"fixed in version {state.latest.n}"))
         elif state_of == "still there":
             entries.append(Move(p.id, "maintain", "critic", r.n, why or "still there"))
-        # A finding that the judge calls valid stays until a version fixes it, even if the critic drops it.
+        # A finding that the judge calls valid stays open until a version fixes it, even if the critic withdraws it.
         elif state_of == "withdrawn" and why and not stands:
             entries.append(Move(p.id, "withdraw", "critic", r.n, why))
         elif agreed and state.rebuttal and not stands:
@@ -223,7 +226,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
     entries: list[Entry] = [
         _weighed(w, "judge", r.n)
         for w in form.findings
-        if w.ruling != "fixed" or r.ledger.issue_of(w.id) in changed - failing  # without another version nothing is
+        if w.ruling != "fixed" or r.ledger.issue_of(w.id) in changed - failing  # only a later version can fix it
     ]
     entries += reply_checks.joins(r.ledger, form, r.n)[0]
     entries += [f.point("judge", r.n) for f in form.missed if f.text]
@@ -232,7 +235,7 @@ async def judge(r: Round, state: CrossState, said: str) -> Answer[Judgement]:
 
 
 async def weigh_additions(r: Round, state: CrossState) -> None:
-    """Have what the judge added weighed by the critic, if it is a P1 or P2. What a person adds needs no second view."""
+    """Have the critic weigh each P1 or P2 that the judge added. What a person adds needs no second opinion."""
     added = [p for p in r.ledger.points if p.voices == ("judge",) and p.round == r.n and weighing.is_grave(r.ledger, p)]
     if not added:
         return
@@ -263,13 +266,13 @@ async def weigh_additions(r: Round, state: CrossState) -> None:
 
 
 async def rebuttal(r: Round, state: CrossState, said: str) -> str:
-    """The judge's answer to the critique, if the decider chose to rebut and the judge had not written one."""
+    """Ask the judge to answer the critique, if the decider chose to rebut and the judgement contains no rebuttal."""
     prompt = fill(prompts.REBUTTAL, fences=FENCES, artifact=for_judge(r, state), critique=r.quote("critique", said))
     return (await r.ask(r.seat("judge"), "rebuttal", prompt, schema=Rebuttal)).value.text
 
 
 async def decide(r: Round, state: CrossState, form: Judgement) -> tuple[str, str]:
-    """The choice, and the seat that made it: the decider if there is one, else the judge."""
+    """Return the choice, and the seat that made it: the decider if there is one, else the judge."""
     deciders = r.seats("decider")
     if not deciders:
         return form.choice, "judge"

@@ -85,7 +85,7 @@ def concerns(replies: Sequence[CodeCritique], points: Sequence[Point], unplaced:
 def page(
     n: int, replies: Sequence[CodeCritique], points: Sequence[Point], ledger: Ledger, agreed: bool, by: str = ""
 ) -> str:
-    """`round-N-critique.md`: the critique, and the judge's ruling on each finding; `by` says who wrote it instead."""
+    """`round-N-critique.md`: the critique, and the judge's ruling on each finding. `by` names the fallback, if any."""
     found = [f"{ledgers.point_line(p)}{_judged(ledger, p)}" for p in points]
     found += ledgers.unplaced_by(ledger, "critic", n)
     parts = [
@@ -135,7 +135,7 @@ def _judged(ledger: Ledger, point: Point) -> str:
 
 
 def excerpt(text: str, start: int, end: int) -> str:
-    """Some lines of a file with their numbers."""
+    """The lines `start` to `end` of a file and some lines around them, with their numbers."""
     lines = text.split("\n")
     first, last = max(1, start - AROUND), min(len(lines), end + AROUND)
     return "\n".join(f"{n:>4}| {lines[n - 1][:LONGEST_LINE]}" for n in range(first, last + 1))

@@ -1,4 +1,4 @@
-"""Checks of the replies in a review. Each returns what is wrong, which is sent back once; pure functions."""
+"""Pure functions that check the replies in a review. Each returns what is wrong, which is sent back once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def judgement(
     """`changed` are the ids of findings that were raised against an earlier version than the one under review.
 
     `outside` are the ids of findings outside the change, which do not speak against keeping it.
-    `unquestioned`: a person judges, or the session began before choices were checked against the rulings.
+    `unquestioned`: a person judges, or the session began under a version that does not check choices against rulings.
     """
 
     def check(reply: Judgement) -> list[str]:
@@ -83,7 +83,7 @@ def judgement(
 def not_passing(ledger: Ledger, id: str) -> str:
     """Why the check of a finding does not show that it is fixed in the last version; empty if it passes there.
 
-    Also empty for a finding without a check that showed it by failing: nothing was run again for it.
+    Also empty if no check was run again for the finding: only a check that showed a finding by failing is.
     """
     ran = [again.side for again in ledger.reruns if again.point == ledger.issue_of(id)]
     said = {"passes": "", "fails": "its check still fails on this version"}
@@ -95,7 +95,7 @@ def _why_not_fixed(ledger: Ledger, id: str) -> str:
 
 
 def overruled(ledger: Ledger, rulings: Sequence[Weighed]) -> list[str]:
-    """Findings that a check shows, and that are called invalid without a word on what is wrong with that check."""
+    """The ids of findings that are ruled invalid although a check shows them, without a fault found in the check."""
     return [w.id for w in rulings if is_shown(ledger, w.id) and w.ruling == "invalid" and not fault_of(w)]
 
 
@@ -107,7 +107,7 @@ def _name_faults(ledger: Ledger, rulings: Sequence[Weighed]) -> list[str]:
 
 
 def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:
-    """Weaker rulings on findings that were called valid before. Without new evidence they do not count."""
+    """Complaints about weaker rulings on findings that were called valid before: they count only with new evidence."""
     wrong = list[str]()
     for w in reply.findings:
         point = ledger.point(w.id)
@@ -122,7 +122,10 @@ def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:
 
 
 def _grave_and_valid(ledger: Ledger, reply: Judgement, outside: Collection[str]) -> list[str]:
-    """What a reply itself, and the rulings before it, call valid at P1 or P2 within the change."""
+    """The P1 and P2 within the change that are valid by the reply or, where it does not rule, by earlier rulings.
+
+    One entry stands for all P1 and P2 that the reply adds.
+    """
     ruled = {ledger.issue_of(w.id): w for w in reply.findings}
     now = [id for id, w in ruled.items() if w.ruling == "valid" and w.severity in findings.GRAVE]
     before = [p.id for p in findings.valid_and_grave(ledger) if p.id not in ruled]
@@ -141,12 +144,12 @@ def additions(ledger: Ledger, ids: Sequence[str]) -> Callable[[Additions], list[
 
 
 def joins(ledger: Ledger, reply: Judgement, n: int) -> tuple[list[Same], list[str]]:
-    """The findings that the judge joins to earlier ones, and what makes no sense of it."""
+    """The judge's joins of findings to earlier ones, and complaints about joins that make no sense."""
     return called_same(ledger, "judge", n, [(w.id, w.same_as, w.move) for w in reply.findings], "finding")
 
 
 def names_nothing(reply: CodeCritique) -> bool:
-    """Whether a critic does not agree, and says neither what is wrong nor that an earlier finding is still there."""
+    """Whether a critic does not agree, yet names no finding, not even an earlier one that may still be there."""
     still = any(one.state in ("still there", "not checked") for one in reply.earlier)
     return not reply.agrees and not still and not any(f.text for f in reply.findings)
 

@@ -1,4 +1,4 @@
-"""A cross review: critique, judgement, choice, and another version or a rebuttal, until a rule ends it."""
+"""A cross review: rounds of critique, judgement, choice, and another version or a rebuttal, until a rule ends it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def one_round(r: Round, state: CrossState) -> str:
         state.accepted = await _next_version(r, state, "critic", prompts.ACCEPT)
     elif choice == "C":
         state.compromised = await _next_version(r, state, "judge", prompts.COMPROMISE) or state.compromised
-    # Before the rebuttal is asked for: a round that the user adds meanwhile must not change what is asked.
+    # Decided before the rebuttal is asked for: a round that the user adds meanwhile must not change what is asked.
     cause = outcome.cause(r.ledger, r.n, r.planned(r.settings.rounds), choice)
     if choice == "D":
         state.rebuttal = await _rebuttal(r, state, said, cause)
@@ -123,7 +123,7 @@ async def _critique(r: Round, state: CrossState) -> tuple[Answer[Any], ...]:
 
 
 def _without_judge(r: Round, state: CrossState, error: ParticipantFailed) -> str:
-    """If a limit leaves no room for the judge, the review ends. A judge that failed can be asked again by resuming."""
+    """End the review if a limit leaves no room for the judge. Raises `Aborted` if the judge failed: resume asks it."""
     state.judge_failed = f"Round {r.n}: the judge gave no answer: {error.kind}, {error.message}"
     if error.kind == "budget":
         r.stop(error.message)
@@ -145,7 +145,7 @@ async def _next_version(r: Round, state: CrossState, role: str, task: str) -> bo
 
 
 async def _rebuttal(r: Round, state: CrossState, said: str, cause: str) -> str:
-    """The answer to the critique. It is not asked for if no round follows, because no model would read it."""
+    """Return the answer to the critique. If no round follows, it is not asked for: no model would read it."""
     written = state.last.rebuttal if state.last else ""
     if not written and (cause or r.settled_before("rebuttal")):
         await r.skip("rebuttal", f"no round follows round {r.n}, so no model would read a rebuttal")

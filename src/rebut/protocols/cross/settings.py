@@ -75,7 +75,7 @@ def limits(settings: Settings) -> dict[str, float]:
 
 
 def seats_for(settings: Settings) -> dict[str, Role]:
-    """Manual mode is a seat: a person decides; otherwise the judge's choice is taken."""
+    """In manual mode a person has the seat of the decider; otherwise the judge's choice counts."""
     decider = Role(0, model="human") if settings.mode == "manual" else Role(0)
     return {**SEATS, "decider": decider}
 
@@ -87,7 +87,7 @@ def calls(settings: Settings) -> dict[str, int]:
 
 
 def check(plan: Plan) -> list[str]:
-    """Notices about the target: a time-out that is short for it, that it is split, and what of it is not read."""
+    """Return notices about the target: the time-out is short for it, it is split, or parts of it are not read."""
     notices: list[str] = []
     target, timeout = plan.target, plan.limits.timeout
     if target is None:
@@ -100,7 +100,7 @@ def check(plan: Plan) -> list[str]:
     return [*notices, *not_read(target.left_out)]
 
 
-# Where the session's files go: into git's own folder, which nothing is ever staged from, else the user's state.
+# Where the session's files go: into git's own folder, whose files are never staged, else the user's state folder.
 
 FOLDER = "review-loop"
 
@@ -110,10 +110,10 @@ def folder(session: NewSession) -> FilesFolder:
 
 
 def claim(settings: Settings, now: datetime, pid: int) -> str:
-    """The session's second name, `debate-YYYYMMDD-HHMMSS-PID`; its folder is made, so that no other takes it."""
+    """Return the session's second name, `debate-YYYYMMDD-HHMMSS-PID`, and make its folder to claim the name."""
     parent = Path(settings.state_dir)
     if settings.state_dir:
-        with suppress(OSError):  # without it, the next `mkdir` fails too
+        with suppress(OSError):  # if this fails, the next `mkdir` fails, too
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         name = f"debate-{now:%Y%m%d-%H%M%S}-{pid}"
@@ -133,7 +133,7 @@ def claim(settings: Settings, now: datetime, pid: int) -> str:
 
 
 def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
-    """The folder that holds session folders: the user's choice, else the first of ours that can be written."""
+    """Choose the folder that holds session folders: the user's choice, else the first default that can be written."""
     chosen = chosen_folder(asked, "state_dir")
     if chosen is not None or asked.dry_run:
         return {"state_dir": chosen or ""}, []
@@ -159,7 +159,7 @@ def state_dir(env: Mapping[str, str], workspace: Path) -> tuple[str, str]:
 
 
 def outside(env: Mapping[str, str], workspace: Path) -> Path:
-    """The workspace's own folder in the user's state."""
+    """The folder for this workspace in the user's state folder."""
     named = Path(env.get("XDG_STATE_HOME") or "")
     home = Path(env.get("HOME") or Path.home())
     key = hashlib.sha256(str(workspace).encode(errors="replace")).hexdigest()[:16]
@@ -167,7 +167,7 @@ def outside(env: Mapping[str, str], workspace: Path) -> Path:
 
 
 def common_dir(workspace: Path) -> Path | None:
-    """The git folder that all worktrees of a repository share; None outside of git. Nothing is run to find it."""
+    """The git folder that all worktrees of a repository share; None outside of git. No command is run to find it."""
     for folder in (workspace, *workspace.parents):
         try:
             place = folder / ".git"
@@ -179,9 +179,9 @@ def common_dir(workspace: Path) -> Path | None:
             mine = belongs(place, folder)
             if (place / "commondir").is_file():
                 place = (place / (place / "commondir").read_text(errors="replace").strip()[:4096]).resolve()
-            # A `.git` file may name any folder there is: only this repository's own is written to.
+            # A `.git` file may name any folder; return only the git folder of this repository, as rebut writes to it.
             is_git = (place / "HEAD").is_file() and (place / "objects").is_dir()
             return place if is_git and mine else None
-        except (OSError, RuntimeError, ValueError):  # also links that lead in a circle, and what is no name of a file
+        except (OSError, RuntimeError, ValueError):  # also links that lead in a circle, and invalid file names
             return None
     return None

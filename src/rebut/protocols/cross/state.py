@@ -17,7 +17,7 @@ from rebut.workspace.targets.target import Target
 
 @dataclass
 class CrossState:
-    """Local to one run, and rebuilt by replay like any other variable."""
+    """The state of one run. It is not recorded: a replay builds it again, like any other variable."""
 
     versions: list[ArtifactVersion]
     history: list[Recommended] = field(default_factory=list)
@@ -33,27 +33,27 @@ class CrossState:
     judge_failed: str = ""
     """In which round the judge gave no answer, and why."""
     unwritten: str = ""
-    """Why the version that was chosen last could not be written; empty if it was, or if the last choice needs none."""
+    """Why the version of the last choice could not be written; empty if it was written, or none was chosen."""
     trusting: bool = False
-    """The session began under earlier rules: what is not raised again is fixed, and a choice is never questioned."""
+    """The session began under earlier rules: a finding that is not raised again is fixed, no choice is questioned."""
     overruled: dict[str, list[str]] = field(default_factory=dict)
-    """Seat → findings that a check shows and it calls invalid, without a word on what is wrong with the check."""
+    """Seat → the findings that it calls invalid although a check shows them, without a fault found in the check."""
     contradiction: str = ""
     """How the last choice contradicts the rulings, if it does."""
     unnamed: bool = False
-    """The last critique does not agree, and names nothing that is wrong."""
+    """Whether the last critique does not agree, yet names nothing that is wrong."""
     unread: bool = False
-    """A part of the artifact was not reviewed, because its critique failed."""
+    """Whether a part of the artifact was not reviewed, because its critique failed or leaves out its findings."""
 
     earlier: EarlierReview | None = None
-    """The review of the same branch on which this one builds."""
+    """The earlier review of the same branch that this review continues."""
     carried: dict[str, CarriedFinding] = field(default_factory=dict)
-    """Id → the finding of that review."""
+    """Id in this review → the finding of the earlier review."""
     passing: set[str] = field(default_factory=set)
-    """Of these, the ones whose check showed them there and passes now."""
+    """The ids of carried findings whose check failed in the earlier review and passes now."""
 
     def overrule(self, seat: str, ruled: Iterable[str], ignored: Iterable[str]) -> None:
-        """Keep what a seat calls invalid in spite of its check. Only its last ruling on a finding counts."""
+        """Record findings that a seat calls invalid in spite of their checks. Its last ruling on a finding counts."""
         now = set(ruled)
         self.overruled[seat] = [id for id in self.overruled.get(seat, ()) if id not in now] + [*ignored]
 
@@ -68,7 +68,7 @@ class CrossState:
             self.notes.append(f"version {version.n}: {version.caveat}")
 
     def asks_again(self, id: str) -> bool:
-        """Whether the critic can see what became of a finding of the earlier review."""
+        """Whether the critic is asked again about a finding of the earlier review: it may be fixed now."""
         one, earlier = self.carried.get(id), self.earlier
         if one is None or earlier is None:
             return False
@@ -76,26 +76,26 @@ class CrossState:
         return earlier.whole or (changed and one.ruling != "invalid" and not one.dismissed)
 
     def is_kept(self, id: str) -> bool:
-        """Whether a finding of the earlier review is kept as it is: nothing that it is about has changed."""
+        """Whether a finding of the earlier review stays as it is, and the critic is not asked about it again."""
         return id in self.carried and not self.asks_again(id)
 
     def differs(self, point: Point, n: int) -> bool:
-        """Whether what is under review in a round is later than what a finding was last raised against."""
+        """Whether round `n` reviews something later than the version that a finding was last raised against."""
         return self.asks_again(point.id) or artifact_versions.differs(point, self.versions, n)
 
     @property
     def first_rounds(self) -> tuple[int, ...]:
-        """The rounds in which the change itself was reviewed, if it may fix findings of an earlier review."""
+        """The rounds that reviewed version 1, if there is an earlier review, whose findings it may fix."""
         rounds = range(1, self.rounds + 1) if self.earlier else ()
         return tuple(n for n in rounds if artifact_versions.reviewed_in(n, self.versions).n == 1)
 
     def part(self, target: Target) -> Target:
-        """What is asked about: all of it, or what has changed since the earlier review."""
+        """The part of the target that is asked about: all of it, or what has changed since the earlier review."""
         if self.earlier is None or self.earlier.whole:
             return target
         return replace(target, diff=self.earlier.diff, changes=self.earlier.changes)
 
     @property
     def changed(self) -> bool:
-        """Whether the last judged round produced another version. A choice of C may fail to."""
+        """Whether the last judged round produced another version, which a choice of C may fail to do."""
         return bool(self.history) and self.history[-1].round == self.latest.round

@@ -1,4 +1,4 @@
-"""Versions of the artifact: the user's own, and those that are written for a compromise or an acceptance."""
+"""Versions of the artifact: the user's own, and those written for a compromise or for accepting the critique."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from rebut.workspace.targets.target import Target
 from rebut.workspace.targets.text import split_mixed
 
 PROGRAMS = ("lint", "rules")
-"""Participants that write no text: their version is composed from the fixes of the findings."""
+"""Providers of programs, which write no text: their version is composed of the fixes that came with the findings."""
 MOST_OUTPUT = 16_000
 GIVEN = "artifact.md"
-"""The file of the session that has the artifact as it was given."""
+"""The session's file with the artifact as the user gave it."""
 
 
 @frozen
@@ -49,11 +49,11 @@ class ArtifactVersion:
     round: int = 0
     """The round in which it was written."""
     whole: str = ""
-    """The text that was given, with this version's code and prose in it; empty if files or a proposal were given."""
+    """The whole given text with this version's code and prose in it; empty if files or a proposal were given."""
     caveat: str = ""
     """Why `git apply` would refuse the patch, if it would."""
     text_patch: str = ""
-    """Of a text that was given beside a change: the patch for `artifact.md`; empty if the other patch has it."""
+    """The patch for `artifact.md`, if a text was given beside a change; empty if `exact` contains it."""
 
     def change(self, target: Target) -> tuple[Changed, ...]:
         """The target's change with the files of this version."""
@@ -68,7 +68,7 @@ class ArtifactVersion:
         if change.path not in self.files:
             return change
         after = self.files[change.path]
-        # Bounded: comparing two long files would block everything else for minutes.
+        # `written` bounds its work: comparing two long files would block the process for minutes.
         return replace(change, after=after, added=written(change.before, after))
 
     def to_json(self) -> dict[str, Json]:
@@ -104,7 +104,7 @@ async def write(
     if not asks:
         return "there is nothing to write a next version of"
     answers = await r.ask_all("version", asks, need=0)
-    if answers.failed and _is_program(r, writer):  # a program took over meanwhile
+    if answers.failed and _is_program(r, writer):  # meanwhile a program became the writer's fallback
         return await _composed(r, writer, now, points)
     if answers.failed:
         return "; ".join(f"the {f.who.seat} wrote no next version ({describe(f)})" for f in answers.failed)
@@ -155,9 +155,9 @@ async def _taken(
 
 
 async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion:
-    """The version within the text that was given, if its code was: the whole text, and the patch from one to the other.
+    """Add the whole given text with this version in it, and its patch, to a version whose code is in the given text.
 
-    The patch is for the file that the text was read from or, if there is none, for `artifact.md` of the session.
+    The patch is for the file that the text was read from or, if there is none, for the session's `artifact.md`.
     """
     target = r.target
     text = whole(target, version.files, version.text)
@@ -179,9 +179,9 @@ async def _in_given_text(r: Debate, version: ArtifactVersion) -> ArtifactVersion
 
 
 async def _beside_change(r: Debate, version: ArtifactVersion) -> ArtifactVersion:
-    """The version of a change and of a text that was given beside it: a patch for the files, and one for the text.
+    """Add the patches to a version of a change and of a text beside it: one for the files, and one for the text.
 
-    If the text is a file of the workspace, one patch is for both. The blocks of the text are not files.
+    If the text is a file of the workspace, one patch is for both. Code blocks of the text are not among the files.
     """
     target, names = r.target, {block.name for block in split_mixed(r.target.given)[0]}
     own = {path: text for path, text in version.files.items() if path not in names}
@@ -207,7 +207,7 @@ async def _beside_change(r: Debate, version: ArtifactVersion) -> ArtifactVersion
 
 
 async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str, str]) -> dict[str, Json]:
-    """The patch to these files, as it was debated and as git accepts it."""
+    """The patch that produces these files, as it was debated and as git accepts it."""
     patch = await r.difference(files, modes)
     exact, caveat = await r.as_it_stands(patch, files)
     same = exact == patch.encode()
@@ -215,7 +215,7 @@ async def _drawn(r: Debate, files: Mapping[str, str | None], modes: Mapping[str,
 
 
 def _read(made: Mapping[str, Json]) -> dict[str, Any]:
-    """A patch from the record. Earlier versions of rebut recorded its text alone."""
+    """Read a patch from the record. Earlier versions of rebut recorded only its text."""
     modes = made.get("modes")
     return {
         "patch": str(made["patch"]),
@@ -271,7 +271,7 @@ async def _composed(
 
 
 def seen(ledger: Ledger, versions: Sequence[ArtifactVersion], final: ArtifactVersion, rounds: int) -> dict[str, Seen]:
-    """Finding → what the final version is known to do about it; without those that it leaves as they are.
+    """Finding → what the final version is known to do about it. Findings that it does not affect have no entry.
 
     A finding is fixed only if a later version differs in what it cites, and the critic or the judge looked at that very
     finding there.
@@ -292,10 +292,10 @@ def _seen(
     rounds: int,
 ) -> Seen:
     again = ledger.rerun(point.id, final.n)
-    if again is not None and again.side in ("passes", "fails"):  # its check was run on the final version
+    if again is not None and again.side in ("passes", "fails"):  # the finding's check was run on the final version
         return FIXED if again.side == "passes" else ""
     last = max([one.round for one in point.wordings] + [m.round for m in ledger.moves if m.point == point.id])
-    looked = reviewed_in(last, versions)  # the version in which a participant said something about it last
+    looked = reviewed_in(last, versions)  # the version in which a participant last said something about the finding
     if ledger.status(point.id) == "resolved":
         if not _alike(point, looked, final):
             return CHANGED
@@ -316,7 +316,7 @@ def reviewed_in(n: int, versions: Sequence[ArtifactVersion]) -> ArtifactVersion:
 
 
 def differs(point: Point, versions: Sequence[ArtifactVersion], n: int) -> bool:
-    """Whether the version under review in a round is a later one than that in which a finding was last raised."""
+    """Whether round `n` reviews a later version than the one in which a finding was last raised."""
     raised = max(one.round for one in point.wordings)
     return reviewed_in(raised, versions).n < reviewed_in(n, versions).n
 
@@ -348,8 +348,8 @@ def _changes(point: Point, seen: ArtifactVersion, final: ArtifactVersion, whole:
 def outside(ledger: Ledger, target: Target, versions: Sequence[ArtifactVersion]) -> frozenset[str]:
     """The findings that cite only files or lines which the reviewed change does not touch.
 
-    The lines that a diff shows around a change belong to it. A text, and a file that is reviewed as a whole, has no
-    outside.
+    The lines that a diff shows around a change belong to it. Nothing is outside of a text, or of a file that is
+    reviewed as a whole.
     """
     if not target.base or not target.changes:
         return frozenset()
@@ -360,7 +360,7 @@ def outside(ledger: Ledger, target: Target, versions: Sequence[ArtifactVersion])
         if (version.n, path) not in spans:
             found = [c for c in version.change(target) if path in (c.path, c.old_path)]
             both = [BothTexts(c.before, c.after).differences() for c in found if c.before is not None]
-            # A file that is new, or not there any more, belongs to the change as a whole.
+            # A new file belongs to the change as a whole.
             spans[version.n, path] = both[0] if both else None if found else ()
         known = spans[version.n, path]
         if known is None:
@@ -377,5 +377,8 @@ def outside(ledger: Ledger, target: Target, versions: Sequence[ArtifactVersion])
 
 
 def _near(lines: range, start: int, end: int) -> bool:
-    """Whether lines, counted from 1, are among those from `start` to `end`, counted from 0; an empty span is a gap."""
+    """Whether lines, counted from 1, meet those from `start` to `end`, counted from 0.
+
+    An empty span counts as the line after it.
+    """
     return lines.start <= max(end, start + 1) and start + 1 < lines.stop

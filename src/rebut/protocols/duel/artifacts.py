@@ -36,14 +36,14 @@ def artifacts(ended: Ended) -> list[Artifact]:
         "timestamp": record.lines[-1].at if outcome or ended.error else _last_turn(record, data),
         "session": record.opened.id,
     }
-    if found := fallbacks(record):  # a key that the schema does not have, only where there is something to say
+    if found := fallbacks(record):  # the schema of other tools does not have this key, so it is never written empty
         state["fallbacks"] = found
     base = f"{ended.settings.state_dir}/" if ended.settings.state_dir else ""
     return [Artifact(f"{base}{STATE_FOLDER}/last-debate.json", json_text(state))]
 
 
 def status(ended: Ended) -> str:
-    """completed, incomplete, uncontested or aborted. Without a verdict it is one of the last two."""
+    """Return completed, incomplete, uncontested or aborted; without a verdict one of the last two."""
     outcome = ended.outcome
     if outcome is not None and outcome.kind == "uncontested":
         return "uncontested"
@@ -70,7 +70,10 @@ def _exchanges(record: Record, seats: dict[str, ModelSpec], data: dict[str, Json
 
 
 def _last_turn(record: Record, data: dict[str, Json]) -> str:
-    """When the last turn ended. A resumed duel has the same text after that turn, so it replaces no later file."""
+    """Return when the last turn ended.
+
+    With this time, a resumed duel repeats the text of each turn exactly, so it never replaces the file of a later turn.
+    """
     rows = data.get("exchanges")
     last = rows[-1] if isinstance(rows, list) and rows else None
     keys = [c.key for c in _turns(record, str(last["role"]), f"r{last['round']}/")] if isinstance(last, dict) else []

@@ -1,4 +1,4 @@
-"""The ballots of people in a duel: what each is shown of the case, and asked."""
+"""The ballots for people in a duel: what they are shown of the case, and what they are asked."""
 
 from __future__ import annotations
 

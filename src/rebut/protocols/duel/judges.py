@@ -1,7 +1,7 @@
 """The judges of a debate between two sides: one or several, each asked once or in both orders of the sides.
 
-A judge may favour the side that it reads first. So that side is drawn for each session, and with both orders a judge
-whose choice follows the order has no vote. Several judges decide by majority.
+A judge may favour the side that it reads first. So each session draws which side comes first, and a judge that is asked
+in both orders has no vote if its choice changes with the order. Several judges decide by majority.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DRAWN = 7
 """The first version, of a duel and of a question, that draws which side the judge reads first."""
 OTHER_ORDER = "other-order"
 LONGEST = 160
-"""Characters of a dissenting judge's reasons on the screen."""
+"""The most characters of a dissenting judge's reasons on the screen."""
 
 
 @frozen
@@ -39,7 +39,7 @@ class Order:
     first: int
     """The side that is shown first: 0 or 1."""
     renamed: bool = False
-    """Whether sides that are told apart by numbers have each other's number."""
+    """Whether the sides swap numbers, where prompts call them by numbers."""
 
     def arranged(self) -> tuple[str, str]:
         return (SIDES[self.first], SIDES[1 - self.first])
@@ -51,9 +51,9 @@ class JudgesDecision(Generic[F]):
 
     votes: tuple[Vote, ...]
     winner: str = ""
-    """The side that more than half of all judges chose; empty if none was."""
+    """The side that more than half of all judges chose; empty if there is none."""
     form: F | None = None
-    """The reply of the first judge that chose it."""
+    """The reply of the first judge that chose the winner."""
     by: str = ""
     """The model of that judge."""
     missing: tuple[str, ...] = ()
@@ -63,19 +63,19 @@ class JudgesDecision(Generic[F]):
 
     @property
     def dissent(self) -> tuple[Vote, ...]:
-        """The votes that are not for the winner; every vote if there is none."""
+        """The votes that are not for the winner; every vote if there is no winner."""
         return tuple(vote for vote in self.votes if not self.winner or vote.winner != self.winner)
 
     @property
     def single(self) -> bool:
-        """One judge, asked once: there is nothing to say about votes."""
+        """Whether there is one judge, asked once: then results and reports do not mention votes."""
         return len(self.votes) == 1 and not self.votes[0].other_order and not self.missing
 
     def data(self, named: Callable[[Vote], Vote] = lambda vote: vote) -> dict[str, Json]:
         return {} if self.single else {VOTES: [as_row(named(vote)) for vote in self.votes]}
 
     def rows(self, name: Callable[[str], str] = str) -> tuple[tuple[str, str], ...]:
-        """The votes for the screen: how many, then each that differs, with its reasons."""
+        """The votes for the screen: their count, then each dissenting vote with its reasons."""
         if self.single:
             return ()
         total = len(self.votes) + len(self.missing)
@@ -97,7 +97,7 @@ class JudgesDecision(Generic[F]):
         return [*(self.described(vote, name, longest=10_000) for vote in self.votes), *self.missing]
 
     def dissenting(self, ledger: Ledger, name: Callable[[str], str] = str) -> tuple[str, ...] | None:
-        """For a decision record: the judges that differ, beside the points that are open."""
+        """For a decision record: the dissenting judges, then the open points; None if no judge dissents."""
         if self.single or not self.dissent:
             return None
         said = (self.described(vote, name) for vote in self.dissent)
@@ -109,9 +109,9 @@ class JudgesDecision(Generic[F]):
         return f"{vote.judge} ({vote.by}) for {name(vote.winner)}: {cut(squeeze(vote.reasoning), longest)}"
 
     def misreadings(self, ledger: Ledger) -> tuple[list[Doubt], list[str]]:
-        """What judges say about the record and it contradicts, even after it was sent back.
+        """What judges say that the record contradicts, even after their replies were sent back.
 
-        A doubt where the decision rests on such a judge; a note where the judge is outvoted or has no vote.
+        It is a doubt if the judge voted for the winner, and a note if the judge is outvoted or has no vote.
         """
         counted = {vote.judge for vote in self.votes if self.winner and vote.winner == self.winner}
         found = dict.fromkeys((seat, wrong) for seat, text in self.said for wrong in misread(ledger, text))
@@ -130,7 +130,7 @@ class JudgesDecision(Generic[F]):
 
 
 async def _drawn(debate: Debate) -> Order:
-    """The order of this session."""
+    """Draw the order of this session. In sessions of earlier versions the proposer comes first."""
     in_turn = await began_before(debate, DRAWN, "in turn")
     return Order(0 if in_turn else debate.draw("order of the sides", 2))
 
@@ -169,7 +169,7 @@ async def judge(
         try:
             got = [*await debate.ask_all("verdict", asks, need=len(asks) // 2 + 1, closing=True)]
         except TooFewReplies as error:
-            # If only a part had no room, the others can be asked again.
+            # Unless a limit stopped all of them, resume can ask the judges that failed again.
             kind = next((kind for kind in error.kinds if kind != "budget"), "budget")
             raise ParticipantFailed(kind, error.message, error.hint) from error
     votes, forms, missing = list[Vote](), list[tuple[F, str]](), list[str]()
@@ -182,7 +182,7 @@ async def judge(
         answers = [one for one in replies if isinstance(one, Answer)]
         chosen = [winner(one.value, order) for one, order in zip(answers, orders, strict=True)]
         flipped = ""
-        if len(set(chosen)) > 1:  # it takes the side that it reads first, or the one that it reads last
+        if len(set(chosen)) > 1:  # in both orders the judge chose the side that it read first, or last
             flipped = "first" if chosen[0] == SIDES[order.first] else "last"
         by = answers[0].model or who.label
         said = [reasoning(one.value, order) for one, order in zip(answers, orders, strict=True)]
@@ -198,7 +198,7 @@ async def judge(
 
 
 def stopped(debate: Debate, error: ParticipantFailed, data: dict[str, Json]) -> Aborted:
-    """What to raise when too few judges answered: every answer is kept, and resume asks the others again."""
+    """The error to raise if too few judges answered. Every answer is on record; resume asks the other judges again."""
     seats = debate.seats("judge")
     if len(seats) == 1:
         hint = "Every answer is kept. Resume when it can answer, or fork with another --judge."

@@ -24,7 +24,7 @@ from rebut.protocols.duel.state import DuelState
 from rebut.protocols.shared import UNCONTESTED, began_before, check_ignored, of_rounds, overruled
 
 CHECKED = 5
-"""The first version in which what the judge says about the record is checked against it."""
+"""The first version that checks the judge's statements against the record."""
 
 
 async def verdict(debate: Debate, state: DuelState) -> Outcome:
@@ -42,7 +42,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
             transcript="\n\n".join(debate.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in turns),
             points=debate.quote("the points at issue", render.points(ledger, quoted_since=1)),
             checked=render.checked(ledger) + to_weigh("point", debate.runners),
-            # Why it ended early is left out: limits and providers' messages do not belong in a prompt.
+            # The reason for an early end is left out: limits and providers' messages do not belong in a prompt.
             rounds=f"{rounds} of {planned} rounds were completed.",
         )
 
@@ -66,7 +66,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
     decision = judged.form
     if decision is None:
         return no_verdict(debate, state, data, judged.undecided(), judged)
-    # None of the winner's points has evidence: its case may still be right, but it was not shown to be.
+    # All points of the winning challenger are struck: it may still be right, but its evidence does not show that.
     baseless = decision.winner == "challenger" and bool(ledger.points) and dict(fates(ledger)).keys() == {"struck"}
     doubts: list[Doubt] = []
     if rounds != planned and not state.closed:
@@ -104,7 +104,7 @@ async def verdict(debate: Debate, state: DuelState) -> Outcome:
 
 
 def _ballot(debate: Debate, ledger: Ledger) -> Ballot:
-    """What a person who judges is shown: both sides in a sentence, and the points."""
+    """The ballot of a person who judges: what each side wants, and the points."""
     answers = debate.answers
     said = [_position(v) for k, v in answers.items() if k.endswith("@proposer")]
     challenge = answers.get("r1/challenge@challenger")
@@ -149,7 +149,7 @@ def no_verdict(
 
 
 def uncontested(debate: Debate, state: DuelState) -> Outcome:
-    """The challenger never answered: the result is the proposer's position alone, and is called that."""
+    """The outcome if the challenger never answered: the proposer's position alone, marked as uncontested."""
     opening, why = state.turns[0], "was not asked" if state.unasked else "never answered"
     return Outcome(
         kind="uncontested",
@@ -169,7 +169,7 @@ def _fallbacks(debate: Debate) -> list[str]:
 
 
 def undebated(debate: Debate, state: DuelState) -> Outcome:
-    """Two answers that differ, and the user ended the debate before they were argued out: no verdict."""
+    """The outcome if two answers differ and the user ended the debate before its first round: no verdict."""
     sides = [("proposer", state.turns[0].text), ("challenger", state.own_answer)]
     return Outcome(
         kind="no verdict",
@@ -201,14 +201,14 @@ def partial(debate: Debate) -> Outcome:
     )
 
 
-# was it worth it: the opening before any challenge, and what the debate changed
+# whether the debate was worth it: the opening before any challenge, and what the debate changed
 
 OPENING = "r1/opening@proposer"
 VERDICTS = {"proposer": "the verdict stays with it", "": "no decision"}
 
 
 def worth(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", caveat: str = "") -> Worth:
-    """`winner` is empty if there was no verdict."""
+    """Return what the debate changed. `winner` is empty if there was no verdict."""
     first = _position(answers.get(OPENING))
     claims = [c for c in ledger.claims if c.round == 1 and c.by == "proposer"]
     unsupported = sum(1 for c in claims if c.unsupported)
@@ -228,7 +228,7 @@ def worth(answers: Mapping[str, Json], ledger: Ledger, winner: str = "", caveat:
 
 
 def moved(answers: Mapping[str, Json], ledger: Ledger, first: str, seat: str = "proposer") -> list[str]:
-    """Whether a seat's position changed, and which points it accepted. A rewording alone is not a change."""
+    """Say whether a seat's position changed, and which points it accepted. A rewording alone is not a change."""
     accepted = [p.id for p in ledger.points if is_accepted(ledger, p.id, seat)]
     later = [_position(v) for k, v in answers.items() if k.endswith(f"/defense@{seat}")]
     last = next((p for p in reversed(later) if p), first)
@@ -248,7 +248,7 @@ def is_accepted(ledger: Ledger, id: str, seat: str = "proposer") -> bool:
 
 
 def _last(ledger: Ledger, id: str, seat: str) -> str:
-    """The status that a seat's last answer to a point would give it."""
+    """The status that a seat's last answer to a point gives that point, without later rulings; empty for no answer."""
     own = [move.after for move in ledger.moves if move.point == id and move.by == seat]
     return own[-1] if own else ""
 

@@ -45,7 +45,7 @@ def challenge(form: Challenge, ledger: Ledger, by: str = "challenger") -> str:
 
 
 def defense(form: Defense, ledger: Ledger, n: int, by: str = "proposer", claims: Sequence[Entry] | None = None) -> str:
-    """`claims` are its new ones; without them, all that the seat made in this round."""
+    """Render a defense. `claims` are its new claims; None stands for all claims of the seat in this round."""
     moves = ledgers.moves((m for m in ledger.moves if m.by == by and m.round == n), WORDS)
     made = [c for c in ledger.claims if c.by == by and c.round == n] if claims is None else claims
     new = ledgers.claims(made)
@@ -58,7 +58,7 @@ def follow_up(ledger: Ledger, n: int, by: str = "challenger") -> str:
 
 
 def points(ledger: Ledger, name: Callable[[str], str] = str, *, quoted_since: int = ledgers.ENDLESS) -> str:
-    """The ledger as the debaters and the judge see it, beside the turns since round `quoted_since`."""
+    """The points for the debaters and the judge, whose prompts also quote the turns since round `quoted_since`."""
     shown = ledgers.points(ledger, WORDS, name=name, answers="none", quoted_since=quoted_since)
     rows = [*shown, *ledgers.unmatched(ledger, name)]
     return "\n".join(rows) or "none"
@@ -69,7 +69,7 @@ def points(ledger: Ledger, name: Callable[[str], str] = str, *, quoted_since: in
 
 def summary(form: Summary, verbatim: Sequence[str], conceded: Sequence[Move]) -> str:
     """The summary; concessions that its writer left out are added from the ledger, word for word."""
-    # A part of a concession may mean something else than all of it, so the whole concession replaces it.
+    # A quoted part of a concession may mean something else than the whole, so the whole concession replaces it.
     quotes = [(quote, reply_checks.bare_quote(quote)) for quote in verbatim]
     whole = [(m, squeeze(m.reason)) for m in conceded if not any(squeeze(m.reason) in plain for _, plain in quotes)]
     kept = [quote for quote, plain in quotes if not any(plain in reason for _, reason in whole)]

@@ -1,4 +1,4 @@
-"""Checks of the replies in a duel. Each returns what is wrong, which is sent back once; pure functions."""
+"""Pure functions that check the replies in a duel. Each returns what is wrong, which is sent back once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RULINGS: dict[str, MoveKind] = {
 }
 GIVES_IN = ("resolved", "withdrawn")
 """Rulings by which the challenger gives up a point. Without evidence they resolve nothing."""
-MOST_SUMMARY_TOKENS = 1100  # "about 500–800", by an estimate that runs a third too high
+MOST_SUMMARY_TOKENS = 1100  # the prompt asks for 500 to 800, and the estimate of tokens is about a third too high
 
 
 def opening(reply: Opening) -> list[str]:
@@ -100,7 +100,7 @@ def follow_up(ledger: Ledger, by: str = "challenger") -> Callable[[FollowUp], li
 
 
 def joined_by_defense(ledger: Ledger, reply: Defense, n: int, by: str = "proposer") -> tuple[list[Same], list[str]]:
-    """The points that a defense joins to earlier ones, and what makes no sense of it."""
+    """The joins of points to earlier ones in a defense, and complaints about joins that make no sense."""
     return called_same(ledger, by, n, [(r.id, r.same_as, MOVES[r.move]) for r in reply.responses])
 
 
@@ -116,7 +116,7 @@ def cites(text: str, evidence: Sequence[Cite]) -> bool:
 
 
 def summary(earlier: Sequence[str]) -> Callable[[Summary], list[str]]:
-    """Concessions must be verbatim: substrings of what was really said, white space aside."""
+    """Check that the summary is short, and that each concession is quoted word for word, apart from white space."""
     said = [squeeze(text) for text in earlier]
 
     def check(reply: Summary) -> list[str]:
@@ -144,7 +144,7 @@ def bare_quote(quote: str) -> str:
 
 
 def decision(ledger: Ledger, *, trusting: bool = False) -> Callable[[Decision], list[str]]:
-    """`trusting`: the session began before what a judge says about the record was checked."""
+    """`trusting`: the session began under a version that does not check the judge's statements against the record."""
 
     def check(reply: Decision) -> list[str]:
         wrong = reasoned(ledger, reply.reasoning, trusting=trusting)
@@ -161,7 +161,7 @@ def lost(ledger: Ledger, reply: Decision) -> list[str]:
 
 
 def reasoned(ledger: Ledger, reasoning: str, *, trusting: bool = False) -> list[str]:
-    """What is wrong with the reasons of a judge: they name claims and points by ids that exist."""
+    """Return what is wrong with a judge's reasons. They must name claims and points by ids that exist."""
     wrong = []
     named = set(re.findall(r"\b[CD]\d+\b", reasoning))
     if ledger.ids() and not named & ledger.ids():

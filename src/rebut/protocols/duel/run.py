@@ -24,7 +24,7 @@ async def run(debate: Debate) -> Outcome:
 
 
 async def contest(debate: Debate, state: DuelState) -> Outcome:
-    """All rounds and the verdict. The state may contain the opening already."""
+    """Play all rounds and get the verdict. The state may already contain the opening."""
     debate.state = state
     # If both sides have answered before, the user may end the debate before its first round.
     for r in debate.rounds(debate.settings.rounds, least=0 if state.own_answer else 1):
@@ -62,9 +62,9 @@ async def contest(debate: Debate, state: DuelState) -> Outcome:
 
 
 async def _publish(r: Round) -> None:
-    """Write the state file where another tool looks for it: a process that is killed leaves the turns before it there.
+    """Write the state file if another tool looks for it, so that a process that is killed leaves the turns so far.
 
-    In the session's own folder the journal has every turn, and the file is written when the run ends.
+    In the session's own folder it is written only when the run ends: the journal there has every turn.
     """
     if getattr(r.settings, "state_dir", ""):
         await r.publish()
@@ -156,9 +156,9 @@ def claims(made: Sequence[Assertion], by: str, n: int = 1) -> list[Entry]:
 
 
 def defended(form: Defense, ledger: Ledger, n: int, by: str = "proposer", elsewhere: str = "") -> list[Entry]:
-    """The answers to points, the points that these join, and new claims.
+    """Return a defense as ledger entries: answers to points, joins of points, and new claims.
 
-    `elsewhere` is added to an id that this ledger does not have: it may mean a point about something else.
+    `elsewhere` is appended to an id that this ledger does not have: it may mean a point about something else.
     """
     entries: list[Entry] = []
     for one in form.responses:
@@ -171,7 +171,7 @@ def defended(form: Defense, ledger: Ledger, n: int, by: str = "proposer", elsewh
 def ruled(
     form: FollowUp, ledger: Ledger, n: int, again: Collection[str], by: str = "challenger", elsewhere: str = ""
 ) -> list[Entry]:
-    """The rulings on answers, the points that these join, and the points that were dropped without a word.
+    """Return a follow-up as ledger entries: rulings on answers, joins of points, and points that it does not mention.
 
     `again` are the ids of the points that the form raises again; for `elsewhere` see `defended`.
     """
@@ -194,7 +194,7 @@ def _flaws(flaws: list[Flaw], n: int) -> list[Point]:
 
 
 async def background(r: Round, state: DuelState) -> str:
-    """The earlier rounds: the last one in full and, from round 3 on, a summary of those before it."""
+    """Return the earlier rounds: the last one in full and, from round 3 on, a summary of the rounds before it."""
     if r.n == 1:
         return ""
     latest = "\n\n".join(r.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in state.round(r.n - 1))
@@ -210,7 +210,7 @@ async def summarize(r: Round, state: DuelState) -> str:
     old = r.quote(f"summary of rounds 1 to {upto - 1}", state.summary) if state.summary else ""
     turns = "\n\n".join(r.quote(f"round {turn.round}, {turn.role}", turn.text) for turn in state.round(upto))
     conceded = [m for m in r.ledger.moves if m.kind == "concede" and m.round <= upto]
-    # The old summary is not a source: otherwise words of its writer could pass for a debater's.
+    # The old summary is not a source: otherwise the words of its writer could pass for those of a debater.
     sources = [turn.quotable for turn in state.turns if turn.round <= upto]
     sources += [f"{m.point}: {m.reason}" for m in conceded]
     prompt = fill(prompts.SUMMARY, fences=FENCES, upto=str(upto), material=f"{old}\n\n{turns}".strip())

@@ -55,7 +55,7 @@ def seats_for(settings: Judging) -> dict[str, int]:
 
 
 def folder(session: NewSession) -> FilesFolder:
-    """Make the folder of the state file. A new one is hidden from git; one that is there stays as it is."""
+    """Make the folder of the state file. A new folder is hidden from git; an existing one is left as it is."""
     place = Path(session.settings.state_dir, STATE_FOLDER)
     if session.settings.state_dir and not link_below(session.workspace, place):
         with suppress(OSError):  # reported when the file cannot be written
@@ -65,6 +65,6 @@ def folder(session: NewSession) -> FilesFolder:
 
 
 def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
-    """The state file goes where the user says, else where the coding agent that rebut runs under looks for it."""
+    """Choose the place of the state file: the user's choice, else the state folder of the coding agent around rebut."""
     chosen = chosen_folder(asked, "state_dir")
     return {"state_dir": asked.host_state if chosen is None else chosen}, []

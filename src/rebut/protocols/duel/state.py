@@ -19,17 +19,17 @@ class Turn:
     quotable: str
     """The author's own words. A concession in a summary must be found in them, word for word."""
     position: str = ""
-    """What the proposer is for, after this turn."""
+    """The proposer's position after this turn; empty for a turn of the challenger."""
 
     @cached_property
     def size(self) -> int:
-        """Its tokens."""
+        """The number of tokens of the text."""
         return tokens(self.text)
 
 
 @dataclass
 class DuelState:
-    """Local to one run, and rebuilt by replay like any other variable."""
+    """The state of one run. It is not recorded: a replay builds it again, like any other variable."""
 
     turns: list[Turn] = field(default_factory=list)
     summary: str = ""
@@ -37,11 +37,11 @@ class DuelState:
     closed: str = ""
     """Why the rounds ended early although no call failed: no point was open any more."""
     summary_failed: bool = False
-    """A summary failed, and the program's own list of points replaced it."""
+    """Whether a summary failed, so that the program's own list of points replaced it."""
     all_rounds: bool = False
-    """Every round takes place, even if no point is open."""
+    """Whether every round takes place, even if no point is open."""
     unasked: bool = False
-    """A limit left no room to ask the challenger at all."""
+    """Whether a limit left no room for the last call to the challenger."""
     own_answer: str = ""
     """The challenger's answer from before it saw the proposer's case, if it was asked for one."""
 
@@ -61,5 +61,5 @@ class DuelState:
         return sum(1 for turn in self.turns if turn.role == "challenger")
 
     def exchanges(self) -> list[Json]:
-        """The turns for machines."""
+        """The turns as JSON."""
         return [{"round": turn.round, "role": turn.role, "response": turn.text} for turn in self.turns]

@@ -39,9 +39,9 @@ def artifacts(ended: Ended) -> list[Artifact]:
 
 
 def _new_personas(record: Record) -> dict[str, str]:
-    """The files of the personas, until they are first checked: from then on a file that was changed is reported.
+    """The persona files to write: all of them until they are first checked, then none, as a changed file is reported.
 
-    A session that an earlier version began has them written again in the words of this one.
+    In a session that an earlier version began, they are written again in the words of this version.
     """
     texts: dict[str, str] = {}
     for line in record.lines:

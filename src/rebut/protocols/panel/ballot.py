@@ -1,4 +1,4 @@
-"""The ballots of people on a panel: of its lead, who answers each objection by one key, and of its challengers."""
+"""The ballots for people on a panel: for the lead, who answers each objection with one key, and for challengers."""
 
 from __future__ import annotations
 

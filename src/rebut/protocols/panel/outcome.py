@@ -21,13 +21,13 @@ from rebut.protocols.shared import check_ignored, of_rounds
 
 ORDER = ("low", "medium", "high")
 LONGEST_ROW = 160
-"""Characters of a position or an assumption in the terminal's outcome."""
+"""The most characters of a position or an assumption in the terminal's outcome."""
 MOST_ASSUMPTIONS = 5
 
 
 def outcome(debate: Debate, state: PanelState) -> Outcome:
-    """The outcome. Seats that never answered stay in the denominator (C6)."""
-    # What a challenger that still objects did not accept is open, even if the lead conceded it.
+    """The outcome. Seats that never answered count in every total (C6)."""
+    # A point that a dissenter has not accepted is open, even if the lead conceded it.
     unsettled = tuple(p.id for p in contested(debate.ledger, (c.seat for c in state.dissenters)))
     ledger, asked = replace(debate.ledger, held=unsettled), debate.planned(debate.settings.rounds)
     ok, of = len(state.validated), len(state.challengers)
@@ -90,7 +90,7 @@ def outcome(debate: Debate, state: PanelState) -> Outcome:
 
 
 def _lacking(state: PanelState, stopped: str) -> str:
-    """What the comparison with the first position leaves out."""
+    """Say what is missing in the comparison with the first position: answers, or the rounds after an early end."""
     unread = sum(c.stand == "unknown" for c in state.missing)
     silent, of = len(state.missing) - unread, len(state.challengers)
     lacking = [f"{silent} of {of} did not answer"] if silent else []
@@ -104,10 +104,10 @@ def partial(debate: Debate) -> Outcome:
     """The result at a deadline: the last position, and the points that are open."""
     answers, state = debate.answers, debate.state
     said = [v for k, v in answers.items() if k.endswith("@lead") and isinstance(v, dict) and v.get("position")]
-    rounds = state.rounds if isinstance(state, PanelState) else 0  # completed ones only
+    rounds = state.rounds if isinstance(state, PanelState) else 0  # completed rounds only
     challenges = [v for k, v in answers.items() if k.startswith("r1/challenge@") and isinstance(v, dict)]
     position = str(said[-1]["position"]) if said else ""
-    # Points get their ids when a round is over, so those of an incomplete round have none yet.
+    # Points get their ids when a round is over, so the points of an incomplete round have none yet.
     early = [p for form in challenges for p in objects(form.get("points"))] if not rounds else []
     rows = [f"- {p.id}: {squeeze(p.words())}" for p in debate.ledger.open] + [
         f"- {squeeze(str(p['text']))}" for p in early
@@ -132,7 +132,7 @@ def _before_round_1(opened: bool, answered: int, of: int) -> str:
 
 
 def confidence(state: PanelState, ledger: Ledger) -> str:
-    """The lead's own confidence.
+    """The lead's own confidence; high if all challengers agree in round 1.
 
     At most medium if the position is contested, a challenger did not answer, or an objection was dropped.
     """
@@ -353,7 +353,7 @@ def _named(rows: Sequence[str]) -> str:
     return f" ({'; '.join(rows)})" if rows else ""
 
 
-# was it worth it: the first position and how many accepted it at once, and what the rounds changed
+# whether the debate was worth it: the first position, how many accepted it at once, and what the rounds changed
 
 
 POSITION = "opening/position@lead"
@@ -377,7 +377,7 @@ def worth(state: PanelState, ledger: Ledger, caveat: str = "") -> Worth:
 
 
 def _moved(positions: Sequence[Position]) -> list[str]:
-    """The last version, if it differs from the first, with the points that the lead named as causes."""
+    """Name the last version, if it differs from the first, and the points that the lead named as causes."""
     if inline(positions[0].text) == inline(positions[-1].text):
         return []
     causes = list(dict.fromkeys(c.point for p in positions for c in p.causes))

@@ -34,16 +34,16 @@ class Lens:
 
 @cache
 def lenses() -> tuple[Lens, ...]:
-    """All lenses, in the order in which they are given out."""
+    """All lenses, in the order in which challengers get them."""
     return tuple(remade(Lens, row) for row in shipped("protocols/panel/lenses.toml")["lenses"])
 
 
 BY_TOOL = {"gemini": "Architect", "codex": "Operator", "qwen": "Adversary"}
-"""Tools with a fixed lens; all others get the free ones in order."""
+"""Tools with a fixed lens. Other challengers get the remaining lenses in order."""
 
 
 def assigned(providers: Sequence[str]) -> list[Lens]:
-    """A lens for each challenger, each lens once."""
+    """Return a lens for each challenger; no two get the same."""
     by_title = {lens.title: lens for lens in lenses()}
     taken: dict[int, Lens] = {}
     for n, provider in enumerate(providers):
@@ -61,7 +61,7 @@ UNKNOWN_DOMAIN = "not told"
 
 
 async def written(debate: Debate, lenses: Sequence[Lens], notes: list[str]) -> Personas:
-    """Distinct experts for this topic. A poor set is sent back once; after that the built-in ones are used."""
+    """Ask for distinct experts on this topic. A poor set is sent back once; then the built-in personas are used."""
     listed = "\n".join(f"- {lens.title}: {lens.catches}" for lens in lenses)
     prompt = fill(prompts.PERSONAS, fences=FENCES, topic=debate.quote("topic", debate.topic), lenses=listed)
     answer = await debate.try_ask(
@@ -92,7 +92,7 @@ def built_in(lenses: Sequence[Lens], domain: str = "") -> Personas:
 
 
 def distinct(titles: Sequence[str]) -> Callable[[Personas], list[str]]:
-    """Each lens once, each with a list of its own, no item on two lists."""
+    """Return a check that each lens has one persona with a list of its own, and that no item is on two lists."""
 
     def check(reply: Personas) -> list[str]:
         wrong = [] if reply.domain else ["the domain is empty: name the field that the topic belongs to"]
@@ -139,7 +139,7 @@ def sha(text: str) -> str:
 
 
 def file_names(files: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The name of each persona's file. If two tools read the same name, the first one gets it."""
+    """The name of each persona's file. If two tools read a file of the same name, the first one gets the name."""
     out: list[str] = []
     for file, name in zip(files, names, strict=True):
         own = file if file and file not in out else f"PERSONA_{name}.md"
@@ -167,5 +167,5 @@ def _plain(text: str) -> str:
 
 
 def _line(text: str, limit: int) -> str:
-    # Some tools read in `@path` in a context file; headings and fences could end the frame.
+    # Some tools replace `@path` in a context file with the file at that path; headings and fences could end the frame.
     return cut(re.sub(r"[@`#<>«»]", " ", text), limit)

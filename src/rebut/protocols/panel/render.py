@@ -33,7 +33,7 @@ def case(position: str, ledger: Ledger, weaknesses: Sequence[str], assumptions: 
 
 
 def points(ledger: Ledger, wanted: Sequence[Point], name: Name, unplaced: Sequence[Move] = ()) -> str:
-    """Points with the last answer of each side to them, and nothing older: prompts grow with what is open only.
+    """Points with the last answer of each side. Older answers are left out, so prompts grow only with the open points.
 
     `unplaced` are objections that name a point which does not exist.
     """
@@ -42,7 +42,7 @@ def points(ledger: Ledger, wanted: Sequence[Point], name: Name, unplaced: Sequen
 
 
 def brief(wanted: Sequence[Point], name: Name) -> str:
-    """One line each, for challengers that do not have to answer them."""
+    """One line for each point, for challengers that do not have to answer these points."""
     return "\n".join(
         f"{p.id} ({' and '.join(name(v) for v in p.voices)}; {NAME[p.severity]}): {squeeze(p.words(name))}"
         for p in wanted

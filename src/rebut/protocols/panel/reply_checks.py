@@ -25,7 +25,7 @@ STRENGTHS = ("minor", "moderate", "strong")
 MOVES: dict[str, MoveKind] = {"accept": "concede", "partial": "partly", "reject": "defend"}
 NAME = {"P1": "strong", "P2": "moderate", "P3": "minor"}
 FEWEST_WORDS = 4
-"""Of a reason without evidence."""
+"""The fewest words of a reason that counts without evidence."""
 
 
 # what follows from a reply
@@ -46,24 +46,24 @@ def engaged(examined: Iterable[Examined], looks_for: Sequence[str]) -> bool:
 
     def tied(angle: str, what: str) -> bool:
         named, words = squeeze(angle).casefold(), _words(f"{angle} {what}")
-        # One common word is an accident; a list of single words has no more to offer.
+        # One word in common may be an accident, unless the item has only one.
         return any(item in named or (own and len(words & own) >= min(2, len(own))) for item, own in items)
 
     return any(e.what and tied(e.angle, e.what) for e in examined)
 
 
 def doubtful(form: Challenge, looks_for: Sequence[str]) -> bool:
-    """Whether this is an agreement that names nothing it examined from its own angle."""
+    """Whether a reply agrees without naming anything that it examined from its own angle."""
     return form.verdict == "agree" and not engaged(form.examined, looks_for)
 
 
 def accepts(form: Challenge, looks_for: Sequence[str]) -> bool:
-    """Whether this answer accepts the position: agree, or partial with minor objections."""
+    """Whether a reply accepts the position: its verdict is agree, or partial with minor objections."""
     return not doubtful(form, looks_for) and form.verdict != "disagree" and strength_of(form) == "minor"
 
 
 def contested(ledger: Ledger, seats: Iterable[str]) -> list[Point]:
-    """Points that one of these seats raised and still holds."""
+    """Points that one of these seats raised and has not given up."""
     wanted = set(seats)
     return [p for p in ledger.points if any(holds(ledger, p, seat) for seat in p.voices if seat in wanted)]
 
@@ -171,16 +171,16 @@ def responses(ledger: Ledger, points: Sequence[Point]) -> Callable[[Confrontatio
 
 
 def overruled(ledger: Ledger, responses: Sequence[Response]) -> list[str]:
-    """Points that a check shows, and that the lead rejects without a word on what is wrong with that check.
+    """The ids of points that the lead rejects although a check shows them, without a fault found in the check.
 
-    A person who leads has no field for it, and is not asked.
+    A person who leads has no field for such a fault, and is not asked for it.
     """
     rejected = [one for one in responses if one.move == "reject" and weighs_checks(one) and not fault_of(one)]
     return list(dict.fromkeys(ledger.issue_of(one.id) for one in rejected if is_shown(ledger, one.id)))
 
 
 def joins(ledger: Ledger, responses: Sequence[Response], n: int) -> tuple[list[Same], list[str]]:
-    """The points that the lead joins to earlier ones, and what makes no sense of it."""
+    """The lead's joins of points to earlier ones, and complaints about joins that make no sense."""
     return called_same(ledger, "lead", n, [(one.id, one.same_as, MOVES[one.move]) for one in responses])
 
 
@@ -233,7 +233,7 @@ def mapping(parties: Sequence[str]) -> Callable[[Assumptions], list[str]]:
 
 
 def checkable(question: str, how: str) -> bool:
-    """Whether it is a question that can be answered, with a way to find out."""
+    """Whether a crux is a question, with a way to find out the answer."""
     return question.rstrip().endswith("?") and bool(how.strip())
 
 

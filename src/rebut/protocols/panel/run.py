@@ -45,7 +45,7 @@ from rebut.protocols.panel.state import (
 from rebut.protocols.shared import aborted, describe, prompt_head, reason_of
 
 MOST_MISSING = 2
-"""Rebuttals in a row that may be missing before a dissenter is not asked any more."""
+"""After so many missing rebuttals in a row, a dissenter is not asked any more."""
 LEAD = "Lead"
 DOCTOR = "`rebut doctor` checks each of them and says what to do."
 
@@ -79,7 +79,7 @@ async def run(debate: Debate) -> Outcome:
 
 
 async def reach_challengers(debate: Debate) -> PanelState:
-    """Which challengers answer at all, and the lens and the file names of each."""
+    """Find out which challengers can be reached, and give each its lens and file names."""
     seats = debate.seats("challenger")
     try:
         found = await reach(debate.scope("preflight"), seats, need=debate.settings.min_challengers)
@@ -109,10 +109,10 @@ def _note_reach(c: Challenger, one: Reach, state: PanelState) -> None:
 
 
 async def open_panel(debate: Debate, state: PanelState) -> None:
-    """The personas and the lead's opening, written in parallel; then the file of each persona."""
+    """Have the personas and the lead's opening written in parallel; then write the persona files."""
     scope = debate.scope("opening")
     lenses = [next(lens for lens in personas.lenses() if lens.title == c.lens) for c in state.challengers]
-    # Both are on record before the failure of one is raised.
+    # Both answers are on record before a failure is raised.
     done = await asyncio.gather(personas.written(scope, lenses, state.notes), _opening(scope), return_exceptions=True)
     for result in done:
         if isinstance(result, BaseException):
@@ -200,12 +200,12 @@ def _note_failure(c: Challenger, failure: Failure, state: PanelState, n: int) ->
 
 
 async def confront(r: Round, state: PanelState) -> bool:
-    """The lead answers what is contested; False if a limit leaves no room for that."""
+    """Have the lead answer the contested points. Returns False if a limit leaves no room for the call."""
     contested = reply_checks.contested(r.ledger, (c.seat for c in state.dissenters))
     points = contested + [p for p in reply_checks.unanswered(r.ledger) if p not in contested]
     unplaced = [m for m in r.ledger.unplaced if m.round == r.n - 1 and m.by in {c.seat for c in state.dissenters}]
     if not points and not unplaced:
-        return True  # only agreements that name nothing examined: there is nothing to answer
+        return True  # the dissenters agreed without naming what they examined: there is no point to answer
     before = state.position
     prompt = fill(
         prompts.CONFRONT,
@@ -252,7 +252,7 @@ def answering(state: PanelState) -> list[Challenger]:
 
 
 async def rebut(r: Round, state: PanelState) -> bool:
-    """The dissenters rule on the lead's answers; False if none of them answers."""
+    """Have the dissenters rule on the lead's answers. Returns False if none of them answers."""
     asked = answering(state)
     wrong = await check_personas(r, state, "personas")
     asks = [_ask_rebuttal(r, state, c, wrong.get(c.seat, "")) for c in asked]
@@ -314,7 +314,7 @@ def _rulings(
             continue  # a challenger rules on its own points only
         proof = cited(one.evidence)
         if one.ruling == "escalate":
-            # Raised again by its own author as graver: the ledger joins it to the point that it repeats.
+            # The challenger raises its own point again as graver: the ledger joins the new point to the repeated one.
             entries.append(Point(one.reason, c.seat, n, "P1", evidence=proof, same_as=one.id, check=code_of(one)))
             entries.append(Move(one.id, "contest", c.seat, n, one.reason, proof))
             continue
@@ -323,7 +323,7 @@ def _rulings(
         if one.ruling == "accept" and one.reason.strip() and reply_checks.thin(one.reason, one.evidence):
             entries.append(Slip("dropped", one.id, c.seat, n))
     if form.answer == "accept":
-        # It accepts the position, but did not say what settles these points: they stay as the lead's answer left them.
+        # The challenger accepts the position without ruling on these points: they stay as the lead's answer left them.
         ruled = {ledger.issue_of(one.id) for one in form.rulings}
         entries += [Slip("dropped", point.id, c.seat, n) for point in mine if point.id not in ruled]
     return entries + raised(c, form.points, n)
@@ -348,7 +348,7 @@ def _update(c: Challenger, form: Rebuttal, mine: Sequence[Point], version: int) 
 
 
 async def address(debate: Debate, state: PanelState) -> None:
-    """If all accepted in round 1: the lead answers the minor remarks. The accepted position stays as it is."""
+    """Have the lead answer the minor remarks, after all accepted in round 1. The accepted position stays as it is."""
     points = reply_checks.unanswered(debate.ledger)
     if not points:
         return
@@ -428,7 +428,7 @@ async def map_assumptions(debate: Debate, state: PanelState, parties: list[str])
 
 
 def own_assumptions(state: PanelState) -> list[CoreAssumption]:
-    """Without the judge's map: the assumptions that each party named itself."""
+    """The assumptions that each party named itself, for a panel whose judge did not compare them."""
     return [CoreAssumption(text, (g.party,)) for g in state.grounds for text in g.assumptions]
 
 

@@ -38,7 +38,7 @@ def calls(settings: Settings) -> dict[str, int]:
 
 
 def check(plan: Plan) -> list[str]:
-    """At most as many challengers as there are lenses, and no more needed than are seated."""
+    """Refuse more challengers than there are lenses, and a minimum of answers above the number of challengers."""
     count, least = sum(1 for p in plan.seats if p.seat.startswith("challenger.")), plan.settings.min_challengers
     if count > len(lenses()):
         raise UsageError(f"a panel has at most {len(lenses())} challengers, got {count}", "Name fewer.")
@@ -48,14 +48,14 @@ def check(plan: Plan) -> list[str]:
     return []
 
 
-# Where a panel's files go: `debates/NNN-slug` in the workspace, the number claimed for it alone.
+# Where a panel's files go: `debates/NNN-slug` in the workspace, with a number that no other panel has.
 
 PARENT = "debates"
 _NUMBERED = re.compile(r"(\d{3,9})(?:-.*)?", re.S)
 
 
 def folder(session: NewSession) -> FilesFolder:
-    """Claim the next free number. Two panels that start at the same time get two numbers."""
+    """Claim a folder with the next free number. Two panels that start at the same time get different numbers."""
     place = session.settings.place
     parent = (session.session_folder if place == OWN else session.workspace / place) / PARENT
     try:
@@ -73,7 +73,7 @@ def folder(session: NewSession) -> FilesFolder:
 def _claimed(parent: Path, slug: str) -> Path:
     number = max(_taken(parent), default=0) + 1
     while True:
-        # The number alone is claimed first: a panel on another topic could claim the same number under its final name.
+        # The number alone is claimed first: with the slug in the name, a panel on another topic could claim it, too.
         claimed = parent / f".{number:03}"
         try:
             claimed.mkdir(mode=0o700)

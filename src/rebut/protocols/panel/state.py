@@ -41,7 +41,7 @@ class Position:
     confidence: str
     causes: tuple[Cause, ...] = ()
     unexplained: bool = False
-    """It changed, and the lead named no point that caused this, even when sent back."""
+    """Whether it changed although the lead named no point as the cause, even when the reply was sent back."""
 
 
 @frozen
@@ -82,7 +82,7 @@ class Challenger:
 
     who: Participant
     name: str
-    """The name in its files' names."""
+    """Its name in the names of its files."""
     lens: str
     persona: Persona
     text: str = ""
@@ -93,7 +93,7 @@ class Challenger:
     reads: bool = True
     stand: Stand = "unheard"
     verdict: str = ""
-    """In its own words."""
+    """Its last verdict or answer, such as `partial` or `maintain`; `unknown` if it could not be read."""
     strength: str = ""
     validated: int = 0
     """The version of the position that it accepted; 0 for none."""
@@ -102,7 +102,7 @@ class Challenger:
     why: str = ""
     """Why it did not answer."""
     doubted: bool = False
-    """It agreed in round 1 without naming what it examined."""
+    """Whether it agreed in round 1 without naming what it examined."""
     silent: int = 0
     """Missing rebuttals in a row."""
 
@@ -123,7 +123,7 @@ class Challenger:
         self.stand, self.validated, self.summary, self.concern = stand, version, summary, ""
 
     def does_not_count(self, summary: str) -> None:
-        """It agrees, and has still not named what it examined."""
+        """Note that it agrees, but has still not named what it examined."""
         self.stand, self.validated, self.summary, self.concern = "unexamined", 0, summary, UNEXAMINED
 
     def objects(self, strength: str, summary: str, concern: str) -> None:
@@ -164,9 +164,9 @@ class PanelState:
     notes: list[str] = field(default_factory=list)
     weaknesses: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
-    """Of the opening."""
+    """The assumptions that the lead named in the opening."""
     overruled: list[str] = field(default_factory=list)
-    """The ids of the points that a check shows, and that the lead rejects without a word on the check."""
+    """The ids of points that the lead rejects although a check shows them, without a fault found in the check."""
     core: str = ""
     mapped: list[CoreAssumption] = field(default_factory=list)
     grounds: list[PartyGrounds] = field(default_factory=list)

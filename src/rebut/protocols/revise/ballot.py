@@ -1,4 +1,4 @@
-"""The ballots of people in a revision: who draft, critique, revise, or merge both documents."""
+"""The ballots for people in a revision, who draft, critique, revise, or merge both documents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ IMPACT = KeyChoice(
 
 
 def of_critique(topic: str, document: str) -> Ballot:
-    """The other author's document, and what is good, wrong and better in it."""
+    """The ballot of a critique: the other author's document, and what is good, wrong and better in it."""
     return Ballot(
         case=(squeeze(topic), "", "Critique the other author's document."),
         text=document,
@@ -62,7 +62,7 @@ def of_critique(topic: str, document: str) -> Ballot:
 
 
 def of_revision(topic: str, stage: str, document: str, critique: str, points: Iterable[Point]) -> Ballot:
-    """The critique of the own document, an answer to each of its points, and the document to be edited."""
+    """The ballot of a revision: the critique, an answer to each of its points, and the own document to be edited."""
     return Ballot(
         case=(squeeze(topic), "", f"Answer the critique of your {stage}, point by point; then edit the {stage}."),
         text=critique,
@@ -87,7 +87,7 @@ def of_revision(topic: str, stage: str, document: str, critique: str, points: It
 
 
 def of_plan(topic: str, documents: tuple[str, str], points: Iterable[Point]) -> Ballot:
-    """Both plans, what becomes of each point, and the first plan to be edited into the final one."""
+    """The ballot of a merged plan: both plans, what becomes of each point, and the first plan to be edited."""
     return Ballot(
         case=(
             squeeze(topic),
@@ -120,7 +120,7 @@ def of_plan(topic: str, documents: tuple[str, str], points: Iterable[Point]) -> 
 
 
 def of_verdict(topic: str, documents: tuple[str, str], points: Iterable[Point]) -> Ballot:
-    """Both reviews, what decides each point that is open between them, and one decision."""
+    """The ballot of a merged review: both reviews, what decides each open point, and one decision."""
     return Ballot(
         case=(squeeze(topic), "", "Make one verdict of both reviews."),
         text="\n\n".join(f"REVIEW {n}\n\n{text}" for n, text in enumerate(documents, 1)),

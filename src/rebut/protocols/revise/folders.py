@@ -22,7 +22,7 @@ CRITIQUE = {
 
 
 async def taken(debate: Debate) -> int:
-    """The phase of this debate, chosen and claimed once. A fork is another debate and gets its own."""
+    """The phase of this debate, chosen and claimed once. A fork is another debate and gets another phase."""
     value = await debate.once("phase", lambda: _take(debate), cls="limit")
     assert isinstance(value, dict) and isinstance(value["phase"], int)
     return value["phase"]
@@ -38,7 +38,7 @@ def existing(tracks: Path) -> list[int]:
 
 
 def debated(place: Path, stage: Stage, strategy: str) -> str:
-    """The file which shows that this phase was debated already; empty if there is none."""
+    """The file which shows that a phase was debated already; empty if there is none."""
     try:
         names = sorted(path.name for path in place.iterdir())
     except FileNotFoundError:
@@ -87,11 +87,11 @@ def _candidates(there: list[int], least: int) -> Iterator[int]:
 
 
 def _claim(debate: Debate, place: Path, stage: Stage, *, new: bool, named: bool) -> str:
-    """The session that has claimed the place for this stage; empty if this one has it now."""
+    """Claim a phase's folder for a stage. Returns which other session holds it; empty if this one holds it now."""
     strategy = debate.settings.strategy
     other = next(s for s in stage.strategies if s != strategy)
-    # A debate begins with the drafts that were written here without a debate, once the session that wrote them has
-    # ended. A phase that the user named is used in any case.
+    # A debate may use the drafts of a session that wrote them here without a debate, once that session has ended. A
+    # phase that the user named is used in any case.
     takes_up = strategy == "debate" and not debate.is_fork
     purpose = f"{stage.name} {other}"
     if not named and not new:

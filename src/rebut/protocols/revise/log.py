@@ -26,10 +26,10 @@ class LogNames:
     reasons: bool = True
     """Whether to say why an author failed: providers' messages do not belong in a prompt."""
     notes: Sequence[str] = ()
-    """What a reader of the file must know: values that were clamped, and which model answered for which."""
+    """What a reader of the file must know: settings that were clamped, and the fallbacks that answered."""
 
     def said(self, text: str) -> str:
-        """Words of others in one line; in a prompt they are between fences and need no escapes."""
+        """A text of others on one line, escaped for Markdown; in a prompt it is between fences and needs no escapes."""
         return inline(text) if self.reasons else squeeze(text)
 
     def failed(self, why: str) -> str:
@@ -37,14 +37,14 @@ class LogNames:
 
 
 def document(state: ReviseState, naming: LogNames) -> str:
-    """The whole log, as if this were its only session."""
+    """The whole log, as if this session were the only one that writes it."""
     mine, other = state.settings.strategy, state.settings.other
     strategies = {stage.name: mine if stage is state.stage else other for stage in STAGES.values()}
     return _whole(state.phase, strategies, str(state.planned), {state.stage.name: section(state, naming)})
 
 
 def merged(state: ReviseState, naming: LogNames) -> Callable[[str], str]:
-    """A function that adds this section to a log which already has the other stage's section."""
+    """Return a function that adds this section to a log, and keeps the other stage's section if there is one."""
 
     def merge(there: str) -> str:
         other = REVIEW if state.stage is PLAN else PLAN

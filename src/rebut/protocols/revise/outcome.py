@@ -32,7 +32,7 @@ DRAFTS = ("r0/draft*",)
 def reached(
     ledger: Ledger, round: int, authors: Sequence[str], *, weaknesses: int = 0, weightiest: Severity = COSMETIC
 ) -> str:
-    """Why no further round is needed; empty if one is needed.
+    """Return why no further round is needed; empty if one is needed.
 
     `weaknesses` and `weightiest` come from the critiques themselves. The ledger alone would miss an item that repeats a
     point which does not exist, and would count a weakness that repeats a disagreement as a disagreement.
@@ -70,13 +70,13 @@ def conceded_by_all(ledger: Ledger, round: int, authors: Sequence[str]) -> list[
 
 
 def _severity(ledger: Ledger, point: Point, round: int) -> str:
-    """The gravest severity that the critiques of this round give it."""
+    """The gravest severity that the critiques of this round give to a point."""
     said: list[str] = [one.severity for one in point.wordings if one.round == round]
     said += [m.severity for m in ledger.moves if m.point == point.id and m.round == round and m.severity]
     return min(said, default=point.severity)
 
 
-# the outcome: each way to end has its own heading, so that a degraded result never reads as a complete one
+# the outcome: each way to end has its own heading, so that an incomplete result never reads as a complete one
 
 
 def ended(
@@ -101,7 +101,7 @@ def ended(
 
 
 def _doubts(state: ReviseState, notes: Sequence[str]) -> tuple[Doubt, ...]:
-    """`notes` say what is missing of the result."""
+    """Return the doubts about a result. `notes` say what was not read."""
     found = [Doubt("ended early", said=state.cut_short)] if state.cut_short else []
     found += [Doubt("part missing", said="; ".join(notes))] if notes else []
     if state.rounds and (silent := state.rounds[-1].silent):
@@ -140,7 +140,7 @@ def heading(state: ReviseState, contested: bool) -> str:
 
 
 def no_synthesis(state: ReviseState, why: str) -> Outcome:
-    """A limit left no room for the closing call: the result is both documents."""
+    """The outcome if a limit left no room for the closing call: the result is both documents."""
     texts = [
         f"# {state.files.names[n]}\n\n{sections.contained(versions[-1].text)}"
         for n, versions in enumerate(state.versions)
@@ -223,7 +223,7 @@ def data(state: ReviseState) -> dict[str, Json]:
 
 
 def _rewritten(debate: Debate, state: ReviseState, text: str) -> dict[str, Json]:
-    """What the new plan changes in the one that it takes the place of, if there is one."""
+    """The diff from the plan that is rewritten to the new plan, as data; empty if no plan is rewritten."""
     file = state.settings.rewrites
     before = debate.topic if file == "-" else without_numbers(debate.context, file)
     if not file or before is None:
@@ -239,23 +239,23 @@ def _where(state: ReviseState) -> tuple[tuple[str, str], ...]:
     up = [f"{v[0].path.rpartition('/')[2]} existed and was used" for v in state.versions if v and v[0].taken_up]
     folder = str(state.folder) if state.settings.shared and state.settings.place else state.track
     latest = [versions[-1].path for versions in state.versions if versions]
-    # A single document is the result itself.
+    # Without a synthesis, the only document is the result.
     path = state.result_path or (latest[0] if len(latest) == 1 else "")
-    # The session's own folder is not known to the user, so the full path is shown.
+    # The user does not know the session's own folder, so the full path is shown.
     rows = [("result", f"{folder}/{path.rpartition('/')[2]}" if state.settings.shared else path)] if path else []
     inside = "" if state.settings.shared else ", in the session's own folder"
     return (*_cited(state), *rows, ("files", "; ".join([folder + inside, *up])))
 
 
 def _cited(state: ReviseState) -> tuple[tuple[str, str], ...]:
-    """What the last version of each document cites, after what the result cites."""
+    """Rows on what the result cites, then on what the last version of each document cites."""
     named = [("result", state.result)]
     named += [(state.files.names[n], versions[-1].claims) for n, versions in enumerate(state.versions) if versions]
     rows = [f"{name} cites {cites}" for name, claims in named if (cites := tally(claims))]
     return tuple(("citations" if not n else "", row) for n, row in enumerate(rows))
 
 
-# was it worth it: what the debate changed between the first drafts and the result, counted by the program
+# whether the debate was worth it: what changed between the first drafts and the result, counted by the program
 
 
 @frozen
@@ -265,7 +265,7 @@ class Figures:
     points: tuple[tuple[str, int], ...]
     """The statuses of the points that were raised, each with its count."""
     changed: tuple[tuple[str, int, int], ...]
-    """Author, sections of its first draft that changed or went, sections it had."""
+    """Author, how many sections of its first draft were changed or removed, and how many it had."""
     baseline: str = ""
     """How the result differs from a synthesis of the first drafts alone, if that was requested."""
 
@@ -273,7 +273,7 @@ class Figures:
         return (("baseline", self.baseline),) if self.baseline else ()
 
     def worth(self, names: Sequence[str], caveat: str = "") -> Worth:
-        """The same in the form that every protocol has."""
+        """The same figures as a `Worth`, which every protocol returns."""
         moved, of = sum(n for _, n, _ in self.changed), sum(of for *_, of in self.changed)
         changed = [f"{moved} of {counted(of, 'section')} of the drafts changed"] if moved else []
         return Worth(

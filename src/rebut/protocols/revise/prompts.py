@@ -151,7 +151,7 @@ DIFF_BUDGET = 120_000
 
 
 def shared(debate: Debate, *, rule: bool = True, checked: str = "") -> dict[str, str]:
-    """The slots that all templates have. `checked` is what a check may be added to."""
+    """The values of the slots that all templates have. `checked` says what a check may be added to."""
     parts = []
     if debate.settings.stage == "review":
         parts.append(_change(debate))
@@ -209,7 +209,7 @@ class Labels:
         return self.settings.stage
 
     def theirs(self, author: int) -> str:
-        """The other document, for its critic."""
+        """The name of a document in the prompt of its critic."""
         return (
             f"the {self.noun} of {self.files.names[author]}" if self.settings.show_names else f"the other {self.noun}"
         )
@@ -219,7 +219,7 @@ class Labels:
         return f"your {self.noun}"
 
     def neutral(self, author: int) -> str:
-        """An author, for the synthesizer."""
+        """The name of an author in the prompt of the synthesizer."""
         if self.settings.show_names:
             return self.files.names[author]
         return ("first", "second")[author]

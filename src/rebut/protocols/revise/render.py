@@ -22,7 +22,7 @@ from rebut.protocols.revise.state import ReviseState
 
 NONE = "None."
 NOTES = "Synthesis Notes"
-"""The section of a plan that rebut writes. The synthesizer may have written one of that name."""
+"""The title of the section that rebut adds to a plan. A section of the synthesizer with this title is renamed."""
 POINT = 100
 STATEMENT = 160
 Placed = Sequence[tuple[str, Entry]]
@@ -42,9 +42,9 @@ def critique(
     *,
     code: bool = True,
 ) -> str:
-    """A critique as Markdown, with one line for each item; `said` makes the words of others fit for it.
+    """A critique as Markdown, with one line for each item; `said` turns a model's text into such a line.
 
-    `code`: with the code of its checks. Their marks stand behind each item.
+    `code`: also show the code of its checks. The mark of a check follows its item in any case.
     """
     looked_up = {claim.text: claim.evidence for claim in strengths}
     strong = [f"{s.text}{ledgers.evidence(looked_up.get(s.text, cited(s.evidence)))}" for s in form.strengths if s.text]
@@ -64,20 +64,20 @@ def _check(entry: Entry) -> CodeCheck | None:
 
 
 def _code(id: str, entry: Entry) -> str:
-    """A check with its code and what it did. Indented so, every line of it is code in Markdown."""
+    """A check with its code and its result, indented so that Markdown shows every line as code."""
     check = _check(entry)
     lines = "\n".join([f"{id or 'no such point'}:", *checks.check_rows(check)]).splitlines() if check else []
     return "\n".join(f"    {line}" for line in lines)
 
 
 def _verdict(entry: Entry) -> str:
-    """The mark of a check, behind a statement; empty without one."""
+    """The mark of a statement's check, to be put after the statement; empty without a check."""
     check = _check(entry)
     return f" [check {check.verdict}]" if check else ""
 
 
 def signed_critique(text: str, by: str) -> str:
-    """A critique for its file; below its heading, who wrote it in its author's place, if another model did."""
+    """A critique for its file. If a fallback wrote it, `by` is a sentence on that, which is put below the heading."""
     heading, _, rest = text.partition("\n\n")
     return f"{heading}\n\n*{inline(by)}*\n\n{rest}" if by else text
 
@@ -95,7 +95,7 @@ def _objection(item: Objection, id: str, entry: Entry) -> str:
 
 
 def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
-    """The severity that counts, and why it is not the stated one: high needs more than an absent citation."""
+    """The severity that counts, and why it is not the stated one: it is not high if it rests on an absent citation."""
     if severity == "high" and baseless(evidence):
         return "medium", "; said to be high, but what it cites is absent"
     return severity, ""
@@ -104,9 +104,9 @@ def weighed(severity: str, evidence: Sequence[Evidence]) -> tuple[str, str]:
 def revision(
     form: Revision, number: int, known: Sequence[str], entered: Sequence[Entry] = (), *, shown: bool = False
 ) -> str:
-    """The comment, the Defense if anything is defended, then the document. `entered`: its checked moves.
+    """A revision as text: the comment, the Defense if any, then the document. `entered`: its checked moves.
 
-    `shown` is for the file: what the model wrote can then neither forge a part of it nor hide one.
+    `shown`: escape the model's text for the file, so that it can neither imitate a part of the file nor hide one.
     """
     one, whole = (inline, contained) if shown else (squeeze, str)
     defends = {m.point: m for m in entered if isinstance(m, Move) and m.kind == "defend"}
@@ -121,14 +121,14 @@ def revision(
         for d in defended
     ]
     if inner.defense:
-        rows += ["", whole(inner.defense)]  # keep what the author wrote there
+        rows += ["", whole(inner.defense)]  # the author wrote a Defense section itself
     if rows:
         top += ["", "### Defense", "", *rows]
     return "\n".join([*top, "", whole(inner.document.strip("\n")), ""])
 
 
 def points(ledger: Ledger, who: Sequence[str], names: Sequence[str]) -> str:
-    """The ledger for authors and the synthesizer, with each author by the name that the reader knows."""
+    """The points for authors and the synthesizer. `names` are the authors' names in that prompt."""
     called = dict(zip(who, names, strict=True))
     # A point that rests on an absent citation is not P1, whatever its author said.
     shown = [replace(p, severity="P2") if p.severity == "P1" and p.struck else p for p in ledger.points]
@@ -212,14 +212,14 @@ def of_verdict(
 
 
 def ran(ledger: Ledger, fault: str, level: str = "###") -> list[str]:
-    """What running the checks showed, and what the synthesizer says against one; nothing without a check."""
+    """A section on what the checks showed and what the synthesizer says against them; empty if there is no check."""
     rows = [f"{id}: {check.runner}, {check.claim}: {check.verdict}" for id, check in ledger.checks]
     rows += [f"The synthesizer on the checks: {fault}"] if fault and rows else []
     return [section(f"{level} Checks", rows)] if rows else []
 
 
 def how_made(state: ReviseState) -> str:
-    """How the result was made, in a sentence or two: a degraded debate never reads as a complete one."""
+    """How the result was made, in a sentence or two, so that an incomplete debate never reads as a complete one."""
     if not state.settings.debates:
         return "Made of two drafts; nothing was debated."
     done, budget = state.complete, state.planned
@@ -233,7 +233,7 @@ def how_made(state: ReviseState) -> str:
 
 
 def fallbacks(state: ReviseState) -> list[str]:
-    """Which model answered for which; nothing if none did."""
+    """A list of the fallbacks that answered; empty if none did."""
     return ["\n".join(f"- {inline(one)}" for one in state.fallbacks)] if state.fallbacks else []
 
 
@@ -241,7 +241,7 @@ def fallbacks(state: ReviseState) -> list[str]:
 
 
 async def looked_up(debate: Debate, step: str, by: str, round: int, text: str) -> tuple[Claim, ...]:
-    """The statements of a document that cite a place, each place checked; recorded if any of them is new."""
+    """Return the statements of a document that cite a place, with each place checked. New statements are recorded."""
     if fresh := [claim for claim in debate.cited(by, round, text) if not claim.id]:
         await debate.enter(step, fresh)
     return tuple(debate.cited(by, round, text))
@@ -262,7 +262,7 @@ def tally(claims: Sequence[Claim]) -> str:
 
 
 def citation_results(debate: Debate, label: str, claims: Sequence[Claim]) -> str:
-    """For a prompt, below the document: every place with its mark, and the statements that rest on an absent one."""
+    """For a prompt, below the document: each cited place with its mark, and the statements that rest on absent ones."""
     if not claims:
         return ""
     rows = [_row(one) for one in places(claims)]
@@ -272,7 +272,7 @@ def citation_results(debate: Debate, label: str, claims: Sequence[Claim]) -> str
 
 
 def checked(debate: Debate, label: str, seat: str) -> str:
-    """For a prompt, below the document: its statements that have a check, with the code and what it did."""
+    """For a prompt, below the document: its statements that have a check, with the code and the result of the check."""
     if made := [claim for claim in debate.ledger.claims if claim.by == seat and claim.check]:
         return "\n\n" + debate.quote(f"checks of {label}", ledgers.claims(made))
     return ""

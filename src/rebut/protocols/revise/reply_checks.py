@@ -1,4 +1,4 @@
-"""Checks of the replies in a revision. Each returns what is wrong, which is sent back once; pure functions."""
+"""Pure functions that check the replies in a revision. Each returns what is wrong, which is sent back once."""
 
 from __future__ import annotations
 
@@ -130,14 +130,14 @@ def verdict(ledger: Ledger) -> Callable[[Verdict], list[str]]:
 
 
 def overruled_by_plan(ledger: Ledger, reply: Plan) -> list[str]:
-    """Points that a check shows, and that a plan overrules without a word on what is wrong with the check."""
+    """The ids of points that a plan overrules although a check shows them, without a fault found in the check."""
     return overruled(ledger, [one.id for one in reply.overruled], reply)
 
 
 def overruled_by_verdict(ledger: Ledger, reply: Verdict) -> list[str]:
-    """The same for a verdict on reviews, which rules on findings and not on points.
+    """The same for a verdict on reviews, which rules on findings instead of points.
 
-    It follows a point if a finding names it, or what decides the point speaks of the check.
+    It follows a point if a finding names the point, or if the point's tie-break mentions the check.
     """
     named = " ".join(f"{f.text} {f.why}" for f in reply.findings)
     named += " ".join(d.point for d in reply.disagreement if re.search(r"\bchecks?\b", d.tie_break, re.I))
@@ -146,7 +146,7 @@ def overruled_by_verdict(ledger: Ledger, reply: Verdict) -> list[str]:
 
 
 def grave(points: Iterable[Point]) -> list[str]:
-    """The ids of those that are P1 or P2."""
+    """The ids of the points that are P1 or P2."""
     return [p.id for p in points if p.severity != "P3"]
 
 

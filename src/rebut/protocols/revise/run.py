@@ -52,7 +52,7 @@ async def run(debate: Debate) -> Outcome:
 
 
 async def start(debate: Debate) -> ReviseState:
-    """The authors, files and phase of this debate. What must be refused is refused here, before any call."""
+    """Set the authors, files and phase of this debate. Raises UsageError before any call if one of them is refused."""
     settings: Settings = debate.settings
     stage, authors = STAGES[settings.stage], debate.seats("author")
     names = [who.spec.name or who.spec.provider for who in authors]
@@ -66,7 +66,7 @@ async def start(debate: Debate) -> ReviseState:
 
 
 async def write_drafts(debate: Debate, state: ReviseState) -> None:
-    """Set version 1 of each author, or why there is none. Without any draft, the debate is aborted."""
+    """Set version 1 of each author's document, or why it is missing. Raises `Aborted` if there is no draft at all."""
     r = debate.scope("r0")
     found = [await existing_draft(r, state, n) for n in range(len(state.authors))]
     missing = [n for n, text in enumerate(found) if text is None]
@@ -174,7 +174,7 @@ async def debate_rounds(debate: Debate, state: ReviseState) -> None:
 
 
 async def play_round(r: Round, state: ReviseState) -> None:
-    """One round. It ends with the first step in which an author fails."""
+    """Play one round. It ends after the first step in which an author fails."""
     played = RoundSoFar(r.n)
     state.rounds.append(played)
     await exchange_critiques(r, state, played)
@@ -213,7 +213,7 @@ async def exchange_critiques(r: Round, state: ReviseState, played: RoundSoFar) -
         me, them = state.authors[by].seat, state.authors[1 - by].seat
         form = got.value
         entries = critique_entries(form, me, them, r.n, before)
-        r.take_up({}, state.latest(1 - by).text)  # the document that this critique cites sections of
+        r.take_up({}, state.latest(1 - by).text)  # the critique cites sections of this document
         placed = await r.enter(f"critique@{me}", entries)
         weak = sum(1 for w in form.weaknesses if w.text)
         against = sum(1 for d in form.disagreements if d.text)
@@ -323,7 +323,10 @@ def _note_failure(played: RoundSoFar, step: str, by: int, failure: Failure) -> N
 
 
 def _cut_short(state: ReviseState, played: RoundSoFar, step: str) -> bool:
-    """Whether an author failed in this step. If so, its latest version is marked as stale, and the rounds end."""
+    """Whether an author failed in this step, which ends the rounds.
+
+    If only one author failed, its latest version is marked as stale, unless a limit forbade its critique.
+    """
     failed = [by for kind, by in played.failed if kind == step]
     if not failed:
         return False
@@ -340,7 +343,7 @@ def _cut_short(state: ReviseState, played: RoundSoFar, step: str) -> bool:
 
 
 def critique_entries(form: Critique, by: str, about: str, round: int, ledger: Ledger) -> list[Entry]:
-    """Weaknesses, disagreements, concessions by id, points dropped without a word, and strengths, in this order."""
+    """Return a critique as entries: weaknesses, disagreements, concessions by id, dropped points, and strengths."""
     out = [_objection(w, WEAKNESS, by, about, round, ledger) for w in form.weaknesses if w.text]
     out += [_objection(d, DISAGREEMENT, by, about, round, ledger) for d in form.disagreements if d.text]
     for one in form.concessions:
@@ -350,7 +353,7 @@ def critique_entries(form: Critique, by: str, about: str, round: int, ledger: Le
             own = known is not None and known.voices == (by,)
             out.append(Move(one.id, "withdraw" if own else "concede", by, round, one.text))
     out += [Slip("dropped", id, by, round) for id in reply_checks.unnamed(ledger, by, about, form)]
-    # Strengths that cite a place, so that it is checked, too.
+    # Strengths are entered if they cite a place, so that it is checked, too.
     return out + [Claim(s.text, by, round, cited(s.evidence)) for s in form.strengths if s.text and cited(s.evidence)]
 
 
@@ -363,7 +366,7 @@ def _objection(item: Objection, kind: str, by: str, about: str, round: int, ledg
 
 
 def revision_entries(form: Revision, by: str, round: int, foreign: Collection[str] = ()) -> list[Entry]:
-    """What a revision says about the points. `foreign` are those about the other document: it decides nothing there."""
+    """Return a revision as entries. Its answers to `foreign` points, about the other document, are left out."""
     out: list[Entry] = [Move(a.id, "concede", by, round, a.change) for a in form.addressed if a.id not in foreign]
     addressed = {a.id for a in form.addressed}
     # A point under both counts as addressed.

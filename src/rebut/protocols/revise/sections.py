@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 HIDING = re.compile(r"<(?=[!?]|/?(?i:script|pre|style|textarea|template|iframe|noscript|xmp|title)\b)")
-"""What opens HTML that may go on for many lines, or whose content is not shown."""
+"""The start of HTML that may span many lines, or whose content is not shown."""
 MOST_LAYERS = 20
 COMMENT = re.compile(r"\s*<!--\s*Revision\b.*?-->[ \t]*\n?", re.S | re.I)
 
 
 FALLBACK = re.compile(r"\A<!-- Fallback: .*? -->\n", re.S)
-"""The first line of a document in whose author's place another model wrote. For readers; no model sees it."""
+"""The first line of a document that a fallback wrote. It is for readers: no model sees it."""
 
 
 def signed(text: str, by: str) -> str:
-    """A document for its file, with a comment on who wrote it in its author's place; unchanged if its author did."""
+    """Add a comment on the fallback that wrote a document; unchanged if its author wrote it."""
     return f"<!-- Fallback: {squeeze(by).replace('-->', '->')} -->\n{text}" if by else text
 
 
 def unsigned(text: str) -> str:
-    """A document from its file, without that comment."""
+    """Remove that comment from the text of a file."""
     return FALLBACK.sub("", text)
 
 
@@ -77,7 +77,7 @@ def sections(text: str) -> list[Section]:
 
 
 def retitled(document: str, title: str, other: str) -> str:
-    """A document in which no section has a title: each that has it is called `other`."""
+    """Rename each section of a document that is called `title` to `other`."""
     lines = document.split("\n")
     for one in sections(document):
         if one.title.casefold() == title.casefold():
@@ -86,7 +86,7 @@ def retitled(document: str, title: str, other: str) -> str:
 
 
 def contained(document: str) -> str:
-    """A document of a model, so that nothing in it hides what stands below it or a part of itself.
+    """Change a model's document so that nothing in it hides a part of it, or the text below it.
 
     Its Markdown stays. HTML that may hide lines becomes text, and a block of code that is never closed is closed.
     """
@@ -148,7 +148,7 @@ def changed_headings(was: Sequence[str], now: Sequence[str]) -> list[str]:
 
 
 def changed(was: str, now: str) -> tuple[int, int]:
-    """How many sections of a document are different or gone in a later one, and how many it had."""
+    """Count the sections of a document that are different or missing in a later one, and all of its sections."""
     before, after = sections(parts(was).document), sections(parts(now).document)
     left = [(s.head, squeeze(s.body)) for s in after]
     count = 0

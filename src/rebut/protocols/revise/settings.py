@@ -54,7 +54,7 @@ class Settings(BaseModel):
 
 
 def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
-    """Settings as the workspace's preferences want them; what the user named wins over these."""
+    """Take settings from the workspace's preferences, where the user named no others. Returns settings and notices."""
     given, workspace = asked.named, asked.workspace
     stage = STAGES.get(str(given.get("stage") or "plan"))
     if stage is None:
@@ -89,13 +89,13 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
 
 
 def refuse_link(top: Path, path: Path) -> None:
-    """Raise UsageError if a link is on the way down to a path: it may lead to any folder of the user."""
+    """Raise UsageError if a link is on the way from `top` to a path: it may lead to any folder of the user."""
     if link := link_below(top, path):
         raise UsageError(f"{link} is a link, which may lead anywhere", "Put a folder there instead.")
 
 
 def seats_for(settings: Settings) -> dict[str, int]:
-    """A single review has one author, and nothing to synthesize."""
+    """The seats. A single review has one author, and no synthesizer."""
     return {"author": 1} if settings.strategy == "single" else {"author": 2, "synthesizer": 1}
 
 
@@ -123,7 +123,7 @@ class Preferences:
 
     there: bool = False
     strategies: Mapping[str, str] = field(default_factory=dict)
-    """Stage → strategy, the default filled in."""
+    """Stage → its strategy, or the default if the file names none."""
     rounds: int | None = None
 
 
@@ -186,7 +186,7 @@ def _rounds(file: Path, text: str, table: Mapping[str, object]) -> int | None:
 
 
 def _line(text: str, key: str) -> int:
-    """The line of a key; of a repeated key the last, as in JSON."""
+    """The line of a key. If the key is repeated, the line of the last one, whose value counts in JSON."""
     places = [match.start() for match in re.finditer(rf'"{key}"\s*:', text)]
     return text.count("\n", 0, places[-1]) + 1 if places else 1
 

@@ -21,7 +21,7 @@ LOG = "debate_log.md"
 
 @dataclass
 class ReviseState:
-    """Local to one run, and rebuilt by replay like any other variable."""
+    """The state of one run. It is not recorded: a replay builds it again, like any other variable."""
 
     settings: Settings
     stage: Stage
@@ -45,13 +45,13 @@ class ReviseState:
     left_out: Sequence[str] = ()
     """The ids of the P1 and P2 on which the synthesizer did not rule."""
     ignored: Sequence[str] = ()
-    """The ids of the points that a check shows, and that the synthesizer overrules without a word on the check."""
+    """The ids of points that the synthesizer overrules although a check shows them, without a fault in the check."""
     settled: bool = False
-    """The user ended the rounds."""
+    """Whether the user ended the rounds."""
     added: int = 0
     """Rounds that the user added to those of the settings."""
     fallbacks: list[str] = field(default_factory=list)
-    """Which model answered for which, by the time of the synthesis."""
+    """A sentence on each fallback that has answered by the time of the synthesis."""
 
     @property
     def planned(self) -> int:
@@ -63,7 +63,7 @@ class ReviseState:
 
     @property
     def track(self) -> str:
-        """That folder from the one that holds `.kiln`: the same on every machine."""
+        """The phase's folder, relative to the folder that holds `.kiln`, and so the same on every machine."""
         return "/".join(self.folder.parts[-3:])
 
     @property
@@ -89,12 +89,12 @@ class ReviseState:
 
 @frozen
 class DocumentVersion:
-    """A document of one author. Number 1 is the first draft."""
+    """A version of an author's document. Number 1 is the first draft."""
 
     number: int
     text: str
     path: str = ""
-    """Where it really is: beside its own place, if another file is there."""
+    """The path of its file: beside the intended path, if another file is there."""
     taken_up: bool = False
     claims: tuple[Claim, ...] = ()
     """Its statements that cite a place, with the result of checking it."""
@@ -119,7 +119,7 @@ class RoundSoFar:
 
     @property
     def silent(self) -> list[int]:
-        """The authors whose critique leaves out the weaknesses, which does not say that there are none."""
+        """The authors whose critique leaves out the list of weaknesses, which does not mean that there are none."""
         return [by for by, one in self.critiques.items() if has_missing(one.complaints)]
 
 
@@ -129,14 +129,14 @@ class Critiqued:
 
     form: Critique
     weaknesses: Sequence[tuple[str, Entry]]
-    """Each with its id."""
+    """The id of each weakness, and its entry in the ledger."""
     disagreements: Sequence[tuple[str, Entry]]
     text: str
-    """As in its file, without the backslashes that Markdown needs."""
+    """The text of its file, without the backslashes that Markdown needs."""
     path: str = ""
     complaints: tuple[str, ...] = ()
     strengths: Sequence[Claim] = ()
-    """Those that cite something, citations checked."""
+    """The strengths that cite something, with their citations checked."""
 
 
 @frozen
@@ -153,7 +153,7 @@ class Revised:
 
 @frozen
 class Files:
-    """Names by author (0 is the first) and number. Version 1 is the first draft, version n+1 comes out of round n."""
+    """The files' names, by author (0 is the first) and version: 1 is the first draft, n+1 comes out of round n."""
 
     stage: Stage
     names: tuple[str, ...]
@@ -167,7 +167,7 @@ class Files:
         return self.names[author] if self.stage.name == "plan" else f"review_{self.names[author]}"
 
     def version(self, author: int, number: int) -> str:
-        # The first author of a review has no name in its file: it is also the one of a single review.
+        # The file of a review's first author is named like that of a single review, without the author's name.
         bare = self.stage.name == "review" and author == 0
         head = self.stage.name if bare else f"{self.stage.name}_{self.names[author]}"
         return f"{head}.md" if number == 1 else f"{head}_v{number}.md"

@@ -29,7 +29,7 @@ class LimitReached(Exception):
 
 
 async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
-    """The result, and its summary in a sentence.
+    """Ask for the synthesis. Returns the result, and its summary in a sentence.
 
     Raises `LimitReached`, or `Aborted` if the synthesizer fails twice; resume then asks it again.
     """
@@ -58,7 +58,7 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
 
 
 def _contradiction(form: Verdict, placed: render.Placed) -> str:
-    """How the decision contradicts the findings. A finding whose citation is absent is not of high severity."""
+    """Say how the decision contradicts the findings. No finding that rests on an absent citation has high severity."""
     told = zip([f for f in form.findings if f.text], placed, strict=True)
     high = [
         id
@@ -162,7 +162,7 @@ def _record(debate: Debate, state: ReviseState) -> str:
                 files.source(1 - by),
                 played.n,
                 one.strengths,
-                code=False,  # it stands below, with the points
+                code=False,  # the code is shown below, with the points
             )
             parts.append(debate.quote(f"round {played.n}, critique of {labels.ordinal(1 - by)}", text))
     names = [labels.neutral(n) for n in range(2)]
@@ -174,7 +174,7 @@ def _record(debate: Debate, state: ReviseState) -> str:
 
 
 def _renamed(state: ReviseState) -> Callable[[str], str]:
-    """The name of a file for the synthesizer: the one that it would have without its author's name."""
+    """Return a function that gives a file's name for the synthesizer: the name without its author's name."""
     labels = Labels(state.settings, state.files)
     ours, theirs = state.files.all(state.planned), labels.neutral_files().all(state.planned)
     known = dict(zip(ours, theirs, strict=True))
@@ -182,7 +182,7 @@ def _renamed(state: ReviseState) -> Callable[[str], str]:
 
     def shown(path: str) -> str:
         name = Path(path).name
-        # A file beside its own place has the session's id before its suffix.
+        # A file that was written beside another one has the session's id before its suffix.
         return by_name.get(name) or by_name.get(f"{name.split('.')[0]}.md", "a file of its own")
 
     return shown

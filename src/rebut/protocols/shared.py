@@ -139,9 +139,9 @@ def json_text(value: Mapping[str, Json]) -> str:
 
 def unknown(ids: Iterable[str], known: Iterable[str], noun: str = "point") -> list[str]:
     """A complaint for each id that does not exist."""
-    there = list(known)
-    names = f"the {noun}s are {', '.join(there)}" if there else f"there is no {noun} yet"
-    return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in there]
+    existing = list(known)
+    names = f"the {noun}s are {', '.join(existing)}" if existing else f"there is no {noun} yet"
+    return [f"there is no {noun} {id}: {names}" for id in dict.fromkeys(ids) if id not in existing]
 
 
 def by_first_letter(*words: str) -> tuple[Option, ...]:
@@ -182,7 +182,7 @@ def called_same(
     concession is binding, so a conceded point can be joined only to another conceded point.
     """
     last = {m.point: m.kind for m in ledger.moves if m.by == by}
-    held = {m.point for m in ledger.moves if m.by == by and m.kind == "concede"}
+    conceded = {m.point for m in ledger.moves if m.by == by and m.kind == "concede"}
     last |= {ledger.issue_of(id): kind for id, _, kind in said}
     joins, wrong = list[Same](), list[str]()
     for id, other, kind in said:
@@ -191,14 +191,14 @@ def called_same(
         pair = (ledger.issue_of(id), ledger.issue_of(other))
         if why := ledger.separate(id, other, noun):
             wrong.append(why)
-        elif last.get(pair[1], kind) != kind or (kind != "concede" and not held.isdisjoint(pair)):
+        elif last.get(pair[1], kind) != kind or (kind != "concede" and not conceded.isdisjoint(pair)):
             wrong.append(f"{id} is called the same as {other}, but is answered otherwise: answer both alike")
         else:
             joins.append(Same(id, other, by, round))
     return joins, wrong
 
 
-SAID = {
+MOVES_NEEDED = {
     "conceded": ("concede", "partly"),
     "concedes": ("concede", "partly"),
     "withdrawn": ("withdraw", "resolve"),
@@ -209,8 +209,8 @@ SAID = {
     "defended": ("defend", "partly"),
 }
 """A judge's word for what happened to a point → the moves that make it true; one of them must be on record."""
-DONE = {"concedes": "conceded", "withdrew": "withdrawn", "withdraws": "withdrawn"}
-UNSAID = re.compile(
+PARTICIPLES = {"concedes": "conceded", "withdrew": "withdrawn", "withdraws": "withdrawn"}
+NOT_REPORTED = re.compile(
     r"^\s*had\b|n['’]t\b|\b(?:no(?:t|r|ne|body)?|never|neither|without|if|unless|until|whether|should|could|would|"
     r"may|might|must|claims?|claimed|says?|said|argues?|argued)\b",
     re.I,
@@ -227,22 +227,22 @@ def misread(ledger: Ledger, text: str) -> list[str]:
     ids = "|".join(sorted(ledger.point_ids, key=len, reverse=True))
     if not ids:
         return []
-    words, some = "|".join(SAID), rf"(?:{ids})(?:(?:, | and |, and )(?:{ids}))*"
-    after = rf"\b(?P<ids>{some})\b (?:was|were|is|are|has been|have been) (?:\w+ly |already )?(?P<word>{words})\b"
-    before = rf"\b(?P<word>{words}) (?:both )?(?:the )?(?:points? |findings? )?(?P<ids>{some})\b"
+    words, id_list = "|".join(MOVES_NEEDED), rf"(?:{ids})(?:(?:, | and |, and )(?:{ids}))*"
+    after = rf"\b(?P<ids>{id_list})\b (?:was|were|is|are|has been|have been) (?:\w+ly |already )?(?P<word>{words})\b"
+    before = rf"\b(?P<word>{words}) (?:both )?(?:the )?(?:points? |findings? )?(?P<ids>{id_list})\b"
     claimed = [
         (found["ids"], found["word"])
         for found in (*re.finditer(after, text), *re.finditer(before, text))
-        if not UNSAID.search(_clause(text, found.start())) and not BY_NONE.match(text, found.end())
+        if not NOT_REPORTED.search(_clause_before(text, found.start())) and not BY_NONE.match(text, found.end())
     ]
     wrong: list[str] = []
     for names, word in claimed:
         for id in re.findall(rf"\b(?:{ids})\b", names):
             issue = ledger.issue_of(id)
             moves = [m for m in ledger.moves if m.point == issue and (m.by != "judge" or m.kind == MOVES["fixed"])]
-            if not any(m.kind in SAID[word] for m in moves):
+            if not any(m.kind in MOVES_NEEDED[word] for m in moves):
                 status = replace(ledger, moves=tuple(moves)).final_status(issue)
-                wrong.append(f"the reasons say that {id} was {DONE.get(word, word)}; on record it is {status}")
+                wrong.append(f"the reasons say that {id} was {PARTICIPLES.get(word, word)}; on record it is {status}")
     for found in re.finditer(rf"\b({ids})[’']s (?:citation|quote|evidence) (?:is|was) (absent|found)\b", text):
         point = ledger.point(found[1])
         marks = {e.mark for one in point.wordings for e in one.evidence} if point else set[str]()
@@ -253,7 +253,7 @@ def misread(ledger: Ledger, text: str) -> list[str]:
     return list(dict.fromkeys(wrong))
 
 
-def _clause(text: str, end: int) -> str:
+def _clause_before(text: str, end: int) -> str:
     """Return the text before the position `end`, back to the start of its clause."""
     return re.split(r"[.;:!?,\n]|\b(?:but|so|although|though)\b", text[:end])[-1]
 

@@ -50,14 +50,14 @@ async def verdict(debate: Debate, state: AskState) -> Outcome:
         sides = order.arranged()
         turns = [turn for turn in state.turns if turn.round <= (state.rounds or 1)]
         turns.sort(key=lambda turn: (turn.round, turn.step != "challenge", sides.index(turn.of)))
-        told = [(title(seat), state.answers[seat]) for seat in sides] + [(turn.label, turn.text) for turn in turns]
+        texts = [(title(seat), state.answers[seat]) for seat in sides] + [(turn.label, turn.text) for turn in turns]
         return fill(
             prompts.VERDICT,
             fences=FENCES,
             topic=debate.quote("topic", debate.topic),
             # The reason for an early end is left out: limits and providers' messages do not belong in a prompt.
             rounds=f"{state.rounds} of {planned} rounds were completed.",
-            transcript="\n\n".join(debate.quote(shown(label), shown(text)) for label, text in told),
+            transcript="\n\n".join(debate.quote(shown(label), shown(text)) for label, text in texts),
             points=debate.quote("the points at issue", shown(render.points(ledger, author, quoted_since=1))),
             checked=shown(render.checked(ledger, author)) + to_weigh("point", debate.runners),
         )

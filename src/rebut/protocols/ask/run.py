@@ -32,9 +32,9 @@ ELSEWHERE = " of the other answer"
 async def run(debate: Debate) -> Outcome:
     state = AskState()
     debate.state = state
-    answers = await answer(debate, state)
-    if answers:
-        return outcome.one_answer(debate, state, answers)
+    failure = await answer(debate, state)
+    if failure:
+        return outcome.one_answer(debate, state, failure)
     state.compared = await compare(debate, state)
     if state.compared.same:
         return outcome.agreed(debate, state)

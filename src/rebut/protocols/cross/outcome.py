@@ -132,10 +132,10 @@ def _doubts(debate: Debate, state: CrossState, cause: str) -> list[Doubt]:
             if stand_in == str(debate.seat("judge").spec)
             else f"{stand_in} answered for the critic, as a fallback"
         )
-    alone = not stand_in and _reviews_itself(debate)
-    if alone:
+    reviews_itself = not stand_in and _reviews_itself(debate)
+    if reviews_itself:
         state.notes.append("critic and author are the same model: one opinion, not two independent ones")
-    if same or alone:
+    if same or reviews_itself:
         doubts.append(Doubt("same model", "SELF-REVIEW", state.notes[-1]))
     if state.unwritten:
         doubts.append(Doubt("not written", "THE CHOSEN VERSION WAS NOT WRITTEN", state.unwritten))
@@ -161,9 +161,9 @@ def _doubts(debate: Debate, state: CrossState, cause: str) -> list[Doubt]:
     if added:
         state.notes.append(f"the critic did not weigh {', '.join(added)}, which the judge added")
         doubts.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", state.notes[-1]))
-    held = [p.id for p in findings.valid_and_grave(debate.ledger)]
-    if cause in ("agreed", "quiet") and held:
-        doubts.append(Doubt("contested", said=f"the judge calls {', '.join(held)} valid"))
+    still_valid = [p.id for p in findings.valid_and_grave(debate.ledger)]
+    if cause in ("agreed", "quiet") and still_valid:
+        doubts.append(Doubt("contested", said=f"the judge calls {', '.join(still_valid)} valid"))
     return doubts
 
 
@@ -282,10 +282,10 @@ def _with_origin(finding: ReviewFinding, ledger: Ledger, state: CrossState) -> R
     one = state.carried.get(finding.id)
     if one is None:
         return finding
-    looked = [
+    seen_fixes = [
         m for m in ledger.moves if (m.point, m.kind) == (finding.id, MOVES["fixed"]) and m.round in state.first_rounds
     ]
-    fixed = finding.is_fixed and bool(looked)
+    fixed = finding.is_fixed and bool(seen_fixes)
     by = (one.by or "the new commits") if fixed else ""
     check = finding.check if fixed else _checked_now(finding.check, ledger.rerun(finding.id, 1))
     return replace(finding, since=one.session, fixed_by=by, check=check)

@@ -165,15 +165,15 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
     await r.note(
         "critique", [f.point("critic", r.n, about) for reply, about in documents for f in reply.findings if f.text]
     )
-    pressed = {p.id for p in weighing.raised_in(r.ledger, r.n)}
-    looked = {r.ledger.issue_of(one.id): one for reply in replies for one in reply.earlier}
+    raised_again = {p.id for p in weighing.raised_in(r.ledger, r.n)}
+    looked_at = {r.ledger.issue_of(one.id): one for reply in replies for one in reply.earlier}
     entries: list[Entry] = []
     for p in r.ledger.points:
-        if p.round == r.n or p.id in pressed or r.ledger.status(p.id) in weighing.OVER or state.is_kept(p.id):
+        if p.round == r.n or p.id in raised_again or r.ledger.status(p.id) in weighing.OVER or state.is_kept(p.id):
             continue
-        said = looked.get(p.id)
+        said = looked_at.get(p.id)
         state_of, why = (said.state, said.reason) if said else ("", "")
-        stands = review_result.ruling(r.ledger, p) == "valid"
+        is_valid = review_result.ruling(r.ledger, p) == "valid"
         unproven = reply_checks.not_passing(r.ledger, p.id)  # a check that failed must pass now, whatever a model says
         if state.trusting and state.changed:
             entries.append(Move(p.id, "mend", "critic", r.n, f"not raised again against version {state.latest.n}"))
@@ -182,9 +182,9 @@ async def enter(r: Round, state: CrossState, replies: Sequence[CodeCritique], ag
         elif state_of == "still there":
             entries.append(Move(p.id, "maintain", "critic", r.n, why or "still there"))
         # A finding that the judge calls valid stays open until a version fixes it, even if the critic withdraws it.
-        elif state_of == "withdrawn" and why and not stands:
+        elif state_of == "withdrawn" and why and not is_valid:
             entries.append(Move(p.id, "withdraw", "critic", r.n, why))
-        elif agreed and state.rebuttal and not stands:
+        elif agreed and state.rebuttal and not is_valid:
             entries.append(Move(p.id, "withdraw", "critic", r.n, "the critic agrees after the answer to it"))
         elif state_of != "not checked" and Slip("dropped", p.id, "critic", r.n - 1) not in r.ledger.slips:
             entries.append(Slip("dropped", p.id, "critic", r.n))

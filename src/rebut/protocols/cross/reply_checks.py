@@ -67,7 +67,7 @@ def judgement(
         for w in reply.findings:
             if w.ruling == "fixed" and w.id in known and ledger.issue_of(w.id) not in changed:
                 wrong.append(f"{w.id} cannot be fixed: {_why_not_fixed(ledger, w.id)}")
-        wrong += [] if unquestioned else [*_taken_back(ledger, reply), *misread(ledger, reply.reason)]
+        wrong += [] if unquestioned else [*_weakened(ledger, reply), *misread(ledger, reply.reason)]
         wrong += [] if unquestioned else _name_faults(ledger, reply.findings)
         if not reply.reason:
             wrong.append("the choice has no reason")
@@ -106,17 +106,17 @@ def _name_faults(ledger: Ledger, rulings: Sequence[Weighed]) -> list[str]:
     ]
 
 
-def _taken_back(ledger: Ledger, reply: Judgement) -> list[str]:
+def _weakened(ledger: Ledger, reply: Judgement) -> list[str]:
     """Complaints about weaker rulings on findings that were called valid before: they count only with new evidence."""
     wrong = list[str]()
     for w in reply.findings:
         point = ledger.point(w.id)
         if point is None or ruling(ledger, point) != "valid" or find_citations(w.reason):
             continue
-        held = severity(ledger, point)
-        if w.ruling in ("invalid", "missing evidence") or (w.ruling == "valid" and w.severity > held):
+        before = severity(ledger, point)
+        if w.ruling in ("invalid", "missing evidence") or (w.ruling == "valid" and w.severity > before):
             wrong.append(
-                f"{w.id} was called valid at {held}: a weaker ruling counts only if its reason cites new evidence"
+                f"{w.id} was called valid at {before}: a weaker ruling counts only if its reason cites new evidence"
             )
     return wrong
 
@@ -129,8 +129,8 @@ def _grave_and_valid(ledger: Ledger, reply: Judgement, outside: Collection[str])
     ruled = {ledger.issue_of(w.id): w for w in reply.findings}
     now = [id for id, w in ruled.items() if w.ruling == "valid" and w.severity in findings.GRAVE]
     before = [p.id for p in findings.valid_and_grave(ledger) if p.id not in ruled]
-    held = [id for id in (*before, *now) if id not in outside]
-    return [*held, *("what you add" for f in reply.missed[:1] if f.severity in findings.GRAVE)]
+    valid = [id for id in (*before, *now) if id not in outside]
+    return [*valid, *("what you add" for f in reply.missed[:1] if f.severity in findings.GRAVE)]
 
 
 def additions(ledger: Ledger, ids: Sequence[str]) -> Callable[[Additions], list[str]]:

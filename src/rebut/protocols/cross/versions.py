@@ -108,7 +108,7 @@ async def write(
         return await _composed(r, writer, now, points)
     if answers.failed:
         return "; ".join(f"the {f.who.seat} wrote no next version ({describe(f)})" for f in answers.failed)
-    return await _taken(r, writer, now, answers.answered)
+    return await _from_answers(r, writer, now, answers.answered)
 
 
 def _is_program(r: Debate, writer: Participant) -> bool:
@@ -121,7 +121,7 @@ def _is_program(r: Debate, writer: Participant) -> bool:
     return (ModelSpec.parse(stand_in) if stand_in else writer.spec).provider in PROGRAMS
 
 
-async def _taken(
+async def _from_answers(
     r: Debate, writer: Participant, now: ArtifactVersion, answers: Sequence[Answer[Any]]
 ) -> ArtifactVersion | str:
     version = replace(now, n=now.n + 1, by=writer.seat, changes=())

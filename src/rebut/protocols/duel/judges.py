@@ -113,13 +113,13 @@ class JudgesDecision(Generic[F]):
 
         It is a doubt if the judge voted for the winner, and a note if the judge is outvoted or has no vote.
         """
-        counted = {vote.judge for vote in self.votes if self.winner and vote.winner == self.winner}
+        majority = {vote.judge for vote in self.votes if self.winner and vote.winner == self.winner}
         found = dict.fromkeys((seat, wrong) for seat, text in self.said for wrong in misread(ledger, text))
         several = len({seat for seat, _ in self.said}) > 1
-        wrong = [f"{seat}: {line}" if several else line for seat, line in found if seat in counted]
+        wrong = [f"{seat}: {line}" if several else line for seat, line in found if seat in majority]
         heading = f"{'A' if several else 'THE'} JUDGE MISREADS THE RECORD"
         doubts = [Doubt("misread record", heading, "; ".join(wrong))] if wrong else []
-        return doubts, [f"{seat} misreads the record: {line}" for seat, line in found if seat not in counted]
+        return doubts, [f"{seat} misreads the record: {line}" for seat, line in found if seat not in majority]
 
     def undecided(self) -> Doubt:
         """Why there is no decision."""

@@ -31,7 +31,7 @@ def artifacts(ended: Ended) -> list[Artifact]:
     for call in record.calls.values():
         n, step, seat = _parts(call.key)
         if n and step in STEPS and seat in names:
-            head = f"# Round {n}: {inline(names[seat][1])}\n\n{_instead(call, ended)}"
+            head = f"# Round {n}: {inline(names[seat][1])}\n\n{_fallback_note(call, ended)}"
             out.append(Artifact(f"{folder}/rounds/r{n:03}_{names[seat][0]}.md", head + _said(call, ended) + "\n"))
     out.append(Artifact(f"{folder}/transcript.md", _transcript(ended, names)))
     out.append(Artifact(f"{folder}/state.json", json_text(_state(ended, state))))
@@ -145,7 +145,7 @@ def _transcript(ended: Ended, names: Mapping[str, tuple[str, str]]) -> str:
             heading = title
             rows.append(f"## {title}")
         who = inline(names[seat][1]) if seat in names else "Lead"
-        rows.append(f"### {who}: {step}\n\n{_instead(call, ended)}{_said(call, ended)}")
+        rows.append(f"### {who}: {step}\n\n{_fallback_note(call, ended)}{_said(call, ended)}")
     if ended.outcome:
         rows.append(ended.outcome.final.strip())
     elif ended.error:
@@ -153,7 +153,7 @@ def _transcript(ended: Ended, names: Mapping[str, tuple[str, str]]) -> str:
     return "\n\n".join(rows) + "\n"
 
 
-def _instead(call: Call, ended: Ended) -> str:
+def _fallback_note(call: Call, ended: Ended) -> str:
     """A paragraph on the fallback that gave an answer; empty if the seat's own model did."""
     by = stood_in(ended.record, call.key)
     return f"*{inline(by)}*\n\n" if by else ""

@@ -117,11 +117,11 @@ async def open_panel(debate: Debate, state: PanelState) -> None:
     for result in done:
         if isinstance(result, BaseException):
             raise result
-    cast, form = done
-    assert isinstance(cast, Personas) and isinstance(form, Opening)
-    state.domain = cast.domain
-    for c, persona in zip(state.challengers, cast.personas, strict=True):
-        c.persona, c.text = persona, personas.text(persona, cast.domain, debate.quote)
+    experts, form = done
+    assert isinstance(experts, Personas) and isinstance(form, Opening)
+    state.domain = experts.domain
+    for c, persona in zip(state.challengers, experts.personas, strict=True):
+        c.persona, c.text = persona, personas.text(persona, experts.domain, debate.quote)
         c.who = replace(c.who, persona=c.text if c.reads else "")
     await scope.note("position", _claims(form.reasoning))
     state.positions.append(Position(1, 0, form.position, form.confidence))
@@ -148,7 +148,7 @@ async def _opening(scope: Debate) -> Opening:
 
 
 async def challenge(r: Round, state: PanelState) -> None:
-    here = [c for c in state.challengers if c.stand != "failed"]
+    reachable = [c for c in state.challengers if c.stand != "failed"]
     case = r.quote("the lead's case", render.case(state.position.text, r.ledger, state.weaknesses, state.assumptions))
     prompt = fill(prompts.CHALLENGE, **prompt_head(r, prompts.EVIDENCE_RULE), case=case)
     wrong = await check_personas(r, state, "personas")
@@ -163,11 +163,11 @@ async def challenge(r: Round, state: PanelState) -> None:
             ),
             refused=wrong.get(c.seat, ""),
         )
-        for c in here
+        for c in reachable
     ]
     got = await r.ask_all("challenge", asks, need=r.settings.min_challengers, unreadable=True)
     entries: list[Entry] = []
-    for c, answer in zip(here, got, strict=True):
+    for c, answer in zip(reachable, got, strict=True):
         if isinstance(answer, Failure):
             _note_failure(c, answer, state, r.n)
             continue

@@ -21,9 +21,9 @@ CRITIQUE = {
 }
 
 
-async def taken(debate: Debate) -> int:
+async def phase_of(debate: Debate) -> int:
     """The phase of this debate, chosen and claimed once. A fork is another debate and gets another phase."""
-    value = await debate.once("phase", lambda: _take(debate), cls="limit")
+    value = await debate.once("phase", lambda: _choose_phase(debate), cls="limit")
     assert isinstance(value, dict) and isinstance(value["phase"], int)
     return value["phase"]
 
@@ -55,22 +55,22 @@ def debated(place: Path, stage: Stage, strategy: str) -> str:
     return LOG if re.search(rf"^## {stage.title}\s*$", log, re.M) else ""
 
 
-def _take(debate: Debate) -> Json:
+def _choose_phase(debate: Debate) -> Json:
     settings: Settings = debate.settings
     stage = STAGES[settings.stage]
     if not settings.shared:
         return {"phase": settings.phase or 1}
     named = settings.phase and not debate.is_fork
     try:
-        there = existing(Path(settings.tracks))
-        for phase in [settings.phase] if named else _candidates(there, settings.phase):
+        phases = existing(Path(settings.tracks))
+        for phase in [settings.phase] if named else _candidates(phases, settings.phase):
             place = settings.track(phase)
             refuse_link(Path(settings.tracks).parents[1], place)
             if done := debated(place, stage, settings.strategy):
                 if named:
                     raise _refused(stage, phase, f"{done} exists")
                 continue
-            holder = _claim(debate, place, stage, new=phase not in there, named=bool(named))
+            holder = _claim(debate, place, stage, new=phase not in phases, named=bool(named))
             if not holder:
                 return {"phase": phase}
             if named:
@@ -80,10 +80,10 @@ def _take(debate: Debate) -> Json:
     raise AssertionError("there is always a next phase")
 
 
-def _candidates(there: list[int], least: int) -> Iterator[int]:
+def _candidates(phases: list[int], least: int) -> Iterator[int]:
     """The existing phases, the highest first; then new ones."""
-    yield from (phase for phase in there if phase >= least)
-    yield from itertools.count(max([*there, least - 1, 0]) + 1)
+    yield from (phase for phase in phases if phase >= least)
+    yield from itertools.count(max([*phases, least - 1, 0]) + 1)
 
 
 def _claim(debate: Debate, place: Path, stage: Stage, *, new: bool, named: bool) -> str:

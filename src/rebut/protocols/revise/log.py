@@ -46,14 +46,14 @@ def document(state: ReviseState, naming: LogNames) -> str:
 def merged(state: ReviseState, naming: LogNames) -> Callable[[str], str]:
     """Return a function that adds this section to a log, and keeps the other stage's section if there is one."""
 
-    def merge(there: str) -> str:
+    def merge(existing: str) -> str:
         other = REVIEW if state.stage is PLAN else PLAN
-        theirs = _section_of(there, other)
+        theirs = _section_of(existing, other)
         if not theirs:
             return document(state, naming)
-        found = {match["name"]: match["value"] for match in CONFIGURED.finditer(there)}
-        was = found.get(f"{other.name.capitalize()} strategy", state.settings.other)
-        strategies = {state.stage.name: state.settings.strategy, other.name: was}
+        found = {match["name"]: match["value"] for match in CONFIGURED.finditer(existing)}
+        other_strategy = found.get(f"{other.name.capitalize()} strategy", state.settings.other)
+        strategies = {state.stage.name: state.settings.strategy, other.name: other_strategy}
         rounds = {other.name: _rounds_of(found.get("Max rounds", ""), other), state.stage.name: state.planned}
         said = ", ".join(f"{rounds[stage]} ({stage})" for stage in STAGES)
         shown = str(state.planned) if len(set(rounds.values())) == 1 else said

@@ -158,7 +158,7 @@ def no_synthesis(state: ReviseState, why: str) -> Outcome:
 
 
 def one_sided(state: ReviseState) -> Outcome:
-    [there] = [versions[-1] for versions in state.versions if versions]
+    [version] = [versions[-1] for versions in state.versions if versions]
     word = state.stage.name.upper()
     return Outcome(
         kind="one-sided",
@@ -166,7 +166,7 @@ def one_sided(state: ReviseState) -> Outcome:
         doubts=(Doubt("seats missing", said="only one of two authors wrote"),),
         stopped=state.cut_short,
         final=f"[WARN] Only one of two authors wrote a {state.stage.name}; it was not critiqued.\n\n"
-        f"{sections.contained(there.text)}",
+        f"{sections.contained(version.text)}",
         data=data(state),
         rows=_where(state),
         worth=Worth(caveat="only one of two authors wrote, so nothing was debated", keys=DRAFTS),
@@ -236,7 +236,7 @@ def _rewritten(debate: Debate, state: ReviseState, text: str) -> dict[str, Json]
 
 
 def _where(state: ReviseState) -> tuple[tuple[str, str], ...]:
-    up = [f"{v[0].path.rpartition('/')[2]} existed and was used" for v in state.versions if v and v[0].taken_up]
+    reused = [f"{v[0].path.rpartition('/')[2]} existed and was used" for v in state.versions if v and v[0].taken_up]
     folder = str(state.folder) if state.settings.shared and state.settings.place else state.track
     latest = [versions[-1].path for versions in state.versions if versions]
     # Without a synthesis, the only document is the result.
@@ -244,7 +244,7 @@ def _where(state: ReviseState) -> tuple[tuple[str, str], ...]:
     # The user does not know the session's own folder, so the full path is shown.
     rows = [("result", f"{folder}/{path.rpartition('/')[2]}" if state.settings.shared else path)] if path else []
     inside = "" if state.settings.shared else ", in the session's own folder"
-    return (*_cited(state), *rows, ("files", "; ".join([folder + inside, *up])))
+    return (*_cited(state), *rows, ("files", "; ".join([folder + inside, *reused])))
 
 
 def _cited(state: ReviseState) -> tuple[tuple[str, str], ...]:

@@ -59,7 +59,7 @@ async def start(debate: Debate) -> ReviseState:
     files = of_names(stage, names, settings.rounds if settings.debates else 0)
     if stage.name == "review":
         assert debate.target is not None
-    return ReviseState(settings, stage, files, await folders.taken(debate), authors)
+    return ReviseState(settings, stage, files, await folders.phase_of(debate), authors)
 
 
 # the first drafts, each written without seeing the other

@@ -150,12 +150,12 @@ def changed_headings(was: Sequence[str], now: Sequence[str]) -> list[str]:
 def changed(was: str, now: str) -> tuple[int, int]:
     """Count the sections of a document that are different or missing in a later one, and all of its sections."""
     before, after = sections(parts(was).document), sections(parts(now).document)
-    left = [(s.head, squeeze(s.body)) for s in after]
+    unmatched = [(s.head, squeeze(s.body)) for s in after]
     count = 0
     for section in before:
         same = (section.head, squeeze(section.body))
-        if same in left:
-            left.remove(same)
+        if same in unmatched:
+            unmatched.remove(same)
         else:
             count += 1
     return count, len(before)

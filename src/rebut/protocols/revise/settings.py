@@ -83,8 +83,8 @@ def prepare(asked: Preparation) -> tuple[dict[str, Json], list[str]]:
         notices.append(f"{stage.name} strategy {strategy}, from {file}")
     rounds = wishes.rounds if given.get("rounds") is None else None
     if rounds is not None:
-        told = notices if strategy == "debate" else []
-        found["rounds"] = int(clamped(f"debateRounds of {file}", rounds, *ROUNDS, told))
+        clamp_notices = notices if strategy == "debate" else []
+        found["rounds"] = int(clamped(f"debateRounds of {file}", rounds, *ROUNDS, clamp_notices))
     return found, notices
 
 

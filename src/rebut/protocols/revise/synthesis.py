@@ -59,10 +59,10 @@ async def synthesized(debate: Debate, state: ReviseState) -> tuple[str, str]:
 
 def _contradiction(form: Verdict, placed: render.Placed) -> str:
     """Say how the decision contradicts the findings. No finding that rests on an absent citation has high severity."""
-    told = zip([f for f in form.findings if f.text], placed, strict=True)
+    pairs = zip([f for f in form.findings if f.text], placed, strict=True)
     high = [
         id
-        for f, (id, claim) in told
+        for f, (id, claim) in pairs
         if isinstance(claim, Claim) and render.weighed(f.severity, claim.evidence)[0] == "high"
     ]
     if form.decision != "approve" or not high:

@@ -1,7 +1,7 @@
-"""The program that runs rebut as a participant. Its turn ends the run; `rebut answer` delivers its reply.
+"""The program that called rebut, in a seat. Its turn ends the run; `rebut answer` delivers its reply.
 
-An answer waits here until its question is asked; the engine records it like any other reply before it is used. So a run
-that is killed in between has either recorded the answer and does not ask again, or still waits for it.
+`Caller` keeps the answer until its question is asked; the engine records it like any other reply before it is used. So
+a run that is killed in between has either recorded the answer and does not ask again, or still waits for the answer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from rebut.core.types import Reply, Request
 
 
 class Caller:
-    """A backend that is the calling program. Without an answer to the question, the debate waits."""
+    """A backend that returns the answer of the calling program. Without an answer to the question, the debate waits."""
 
     def __init__(self, answer: str = "", key: str = "") -> None:
         self._answer = answer

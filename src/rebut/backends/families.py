@@ -34,7 +34,7 @@ _LINES = {
 def family_of(model: str) -> str:
     """`anthropic/claude-…` → anthropic; `qwen3:8b` → qwen; empty for an unknown name."""
     *vendors, name = model.lower().split("/")
-    if vendors and vendors[0] not in ("", ".", "..", "~"):  # those begin a path
+    if vendors and vendors[0] not in ("", ".", "..", "~"):  # these begin the path of a file
         return vendors[-1]
     line = re.match(r"[a-z]+", name)
     return _LINES.get(line[0], "") if line else ""

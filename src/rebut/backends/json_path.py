@@ -1,4 +1,4 @@
-"""Values in the output of a tool, found as its table says: parse it, keep matching items, take values by path."""
+"""Finds values in a tool's output as its table says: parses it, keeps matching items, takes values by path."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A judge by fixed rules, for code: weighs each finding by the result of checking its citations.
 
-The rubric is in docs/analysers.md; this module has its two tables and the reasons that it gives.
+The rubric is in docs/analysers.md; this module has its two tables, and the reasons for each result.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class Retrying:
             return replace(reply, notes=(*reply.notes, note))
 
     def _pause(self, failed: HttpFailed, tries: int, left: float) -> float:
-        """Seconds to wait before the next try, without jitter. Raises `failed` if there is none."""
+        """Seconds to wait before the next try, without jitter. Raises `failed` if there is no next try."""
         if not failed.retryable or tries >= self._tries:
             raise _explain(failed, f"gave up after {tries} tries" if tries > 1 else "")
         if failed.retry_after is None:
@@ -109,7 +109,7 @@ class Retrying:
 
 
 def _explain(failed: HttpFailed, why: str) -> HttpFailed:
-    """The failure, with the reason why there is no further try added to its message."""
+    """Add to the failure's message why there is no further try."""
     if why:
         failed.message = f"{failed.message}; {why}"
     return failed
@@ -152,7 +152,7 @@ class Capped:
 
 
 LONGEST_PAUSE = 60.0
-"""Seconds for which one reply may make all calls to its provider wait. The next one may say so again."""
+"""The most seconds for which one reply may make all calls to its provider wait. The next reply may do so again."""
 
 
 AT_ONCE = 8

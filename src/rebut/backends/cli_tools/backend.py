@@ -46,7 +46,7 @@ class Command:
     ) -> None:
         model = model or tool.model
         if model and not re.fullmatch(r"[^\s\"'\\$\-][^\s\"'\\$]*", model):
-            # It becomes an argument and part of a settings file: it must be neither a flag nor break out of a string.
+            # The name becomes an argument and part of a settings file: it must not be a flag or break out of a string.
             raise UsageError(f"{tool.name}: {model!r} is not the name of a model", f"Write {tool.name}:MODEL.")
         self._tool = tool
         self._model = model
@@ -98,7 +98,8 @@ class Command:
                 self._copy_context(self._workdir, work)
             argv, env = self._prepared(path, folder, work, with_context=bool(persona or self._workdir))
             env |= {"TMPDIR": str(scratch), "PWD": str(work), "TERM": "dumb", "NO_COLOR": "1"}
-            # A little before the limit, which may be the end of the debate, too: what the tool said last is kept.
+            # The tool is ended a little before the limit, so that there is time to report its last output: the limit
+            # may also be the end of the debate.
             seconds = max(0.0, limit - (clock() - began) - min(0.25, limit / 20))
             ended = await self._run(argv, work, env, feed, seconds, request)
             return self._reply(ended, folder, limit)
@@ -131,7 +132,7 @@ class Command:
         return Pieces(shape, request.on_text, lambda text: self._notice(text.strip()) is not None).take
 
     def _prompt(self, request: Request) -> bytes:
-        """The stable part first, for the providers' caches; the schema before the parts that change between calls."""
+        """The prompt as bytes: the stable part first, for the providers' caches; the schema before the follow-up."""
         tool = self._tool
         parts = [tool.lead, request.prompt]
         if request.schema is not None:
@@ -176,7 +177,7 @@ class Command:
     def _prepared(
         self, path: Path, folder: Path, workdir: Path, *, with_context: bool
     ) -> tuple[list[str], dict[str, str]]:
-        """Arguments and environment of the call. Also writes its files."""
+        """Write the files of the call; return its arguments and its environment."""
         tool = self._tool
         parts = [CommandPart(tool.args, tool.env), tool.with_context if with_context else tool.alone]
         if self._model:
@@ -218,7 +219,7 @@ class Command:
             raise ParticipantFailed("missing tool", message, f"Write {name} into {source}.") from error
 
     def _reply(self, ended: ProcessResult, folder: Path, limit: float) -> Reply:
-        """The answer, or raises the failure. Success is exit 0, some text, and no sign of an error."""
+        """Return the answer, or raise the failure. Success means exit code 0, some text, and no sign of an error."""
         tool, shape = self._tool, self._tool.output
         streams = {"stdout": ended.out, "stderr": ended.err}
         found = Extract(lambda at: streams[at] if at in streams else _file(folder / at), shape.form)
@@ -262,7 +263,10 @@ class Command:
         return ParticipantFailed("crashed", message, self._hint("crashed"))
 
     def _notice(self, text: str) -> ParticipantFailed | None:
-        """A notice instead of an answer, such as a request to log in: short, and with a known beginning."""
+        """The failure if a text is a notice instead of an answer, such as a request to log in; None if it is an answer.
+
+        A notice is short and has a known beginning.
+        """
         for marker in self._tool.markers:
             if marker.notice and len(text) <= _NOTICE and re.match(marker.match, text, re.IGNORECASE):
                 message = f"{self._tool.name}: a notice instead of an answer: {printable(text, _QUOTED)}"
@@ -315,13 +319,13 @@ satisfy this JSON schema:
 
 
 LONGEST_LINE = 262_144
-"""Bytes. A longer line is not a piece of the answer: it is kept as it is, and read at the end."""
+"""Bytes. A longer line is not a piece of the answer: it is kept unchanged, and read at the end."""
 
 
 class Pieces:
-    """The lines of one call while the tool writes them.
+    """Reads the lines of one call while the tool writes them.
 
-    Pieces of the answer are only shown; the answer itself is read at the end, from the lines that were kept.
+    Pieces of the answer are only shown; the answer itself is read at the end, from the lines that `take` keeps.
     """
 
     def __init__(self, shape: Output, on_text: Callable[[str], None], is_notice: Callable[[str], bool]) -> None:
@@ -331,17 +335,19 @@ class Pieces:
         self._held = ""
         """Text that may turn out to be a notice instead of an answer; it is not shown until that is clear."""
         self._length = 0
+        """Characters of the answer so far. As long as `_held` has them all, nothing was shown yet."""
 
     def take(self, line: bytes) -> bool:
-        """Read one line. True if it is to be kept: if it is not JSON, or if the table asks for it.
+        """Read one line. Return True if it must be kept: it is not JSON, or the table picks a value from it.
 
-        All others are dropped: a model thinks in thousands of small lines, whose text must not pass for an error.
+        All other lines are dropped: a tool may report its model's thinking in thousands of small lines, and no text in
+        them may be mistaken for an error.
         """
         if len(line) > LONGEST_LINE or line.lstrip()[:1] not in (b"{", b"["):
             return True
         item = decoded(line.decode("utf-8", "replace"))
         if item is None:
-            return line.endswith(b"\n")  # a line without its end may be half of anything
+            return line.endswith(b"\n")  # an unfinished line may be the first half of any JSON value
         self._show(item)
         return any(picked(item, pick) for pick in self._wanted)
 

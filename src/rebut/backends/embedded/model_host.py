@@ -1,4 +1,4 @@
-"""Downloads a model file from a model host: continued after an interruption, stored only if it is the pinned one."""
+"""Downloads a model file from a model host: continues after an interruption, and stores only the pinned file."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MIRROR = "HF_ENDPOINT"
 """The environment variable that names a mirror. The host's own tools use the same one."""
 PIECE = 1 << 18
 SECONDS = 30.0
-"""To connect, and for each piece."""
+"""The time to connect, and the time for each piece."""
 PAUSES = [1.0, 3.0, 9.0]
-"""Seconds before each new try in a row that brings nothing."""
+"""Seconds to wait after the first, second and third try that breaks off; a try that brings data counts as the first."""
 SPARE = 50_000_000
-"""Bytes of the disk that stay free."""
+"""Bytes that stay free on the disk."""
 
 
 class NotFetched(RebutError):
@@ -46,7 +46,7 @@ def fetch(
     tell: Callable[[str], None],
     on_progress: Callable[[int], None],
 ) -> None:
-    """Download the file to `target`. What an interrupted download left in `target`.part is not asked for again."""
+    """Download the file to `target`. The bytes that an interrupted download left in `target`.part are kept."""
     host = _host(env)
     url, part = f"{host}/{weights.place}", partial(target)
     with _claimed(part, weights) as file:
@@ -67,7 +67,7 @@ def fetch(
 
 
 class _Download:
-    """The part that is there, its checksum, and how the rest is added."""
+    """The partial file, its checksum so far, and the download of the rest."""
 
     def __init__(self, weights: Weights, file: IO[bytes]) -> None:
         self._weights, self._file = weights, file
@@ -107,11 +107,11 @@ class _Download:
                 time.sleep(PAUSES[fruitless - 1])
 
     def _pieces(self, url: str) -> Iterator[bytes]:
-        """What is missing, as it arrives. Raises `_BrokeOff` if it ends early."""
+        """The missing bytes, as they arrive. Raises `_BrokeOff` if the response ends early."""
         size = self._weights.size
         try:
             with self._answer(url) as response:
-                if _begins_at(response) != self.length:  # the host sends all of it, from the beginning
+                if _begins_at(response) != self.length:  # the host sends the whole file
                     self._empty()
                 if (whole := _whole_length(response)) not in (None, size):
                     raise NotFetched(
@@ -159,7 +159,7 @@ class _Download:
 
 @contextmanager
 def _claimed(part: Path, weights: Weights) -> Iterator[IO[bytes]]:
-    """The part, open for this process only."""
+    """Open the partial file and lock it for this process."""
     with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -197,7 +197,7 @@ def _other_host(env: Mapping[str, str]) -> str:
 
 
 def full(home: Path, needed: int, free: int | None = None) -> NotFetched:
-    """The disk has too little room."""
+    """The error for a disk with too little space."""
     why = "is full" if free is None else f"has {_mb(free)} left"
     return NotFetched(
         f"the disk that holds {home} {why}", f"Free {_mb(needed)} there, or set REBUT_HOME to another disk."

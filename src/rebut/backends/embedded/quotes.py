@@ -9,7 +9,7 @@ _TOPIC = "topic "
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most about `most` characters, its middle left out. Quotes that the cut opens are closed (C7)."""
+    """Shorten a text to about `most` characters by leaving out its middle. Quotes that are cut stay closed (C7)."""
     if len(text) <= most:
         return text
     to, on = most * 2 // 5, len(text) - most * 3 // 5

@@ -21,9 +21,9 @@ from rebut.core.types import SentBack
 SENTENCES, LISTED = 60, 90
 """Tokens for a field of a few sentences, and for a list of them."""
 ITEMS = 3
-"""Entries of a list."""
+"""The most entries of a list."""
 LONGEST = 600
-"""Characters of an entry."""
+"""The most characters of an entry."""
 MOST_IDS = 6
 MOST_TURNS = 24
 _ID = r"[A-OQ-Z]\d{1,3}"  # P1 to P3 are severities
@@ -90,7 +90,7 @@ class _Form:
         self._ids = _unique([*_DEFINED.findall(prompt), *self._asked])
 
     def tree(self) -> Tree:
-        """All fields; after a send-back, the fields with complaints, and the others as they were."""
+        """Fill all fields, or after a send-back only those that the complaints name: the others stay as they were."""
         parts = self._properties(self._schema)
         missed = {name: part for name, part in parts.items() if self._is_missed(name, part)} if self._before else {}
         if not missed:
@@ -116,7 +116,7 @@ class _Form:
         return _inserted(tree, values)
 
     def _fill(self, schema: Schema, label: str, about: str = "", given: str = "") -> Tree:
-        """The value of one field. A text field takes `given`, if there is such a text, instead of asking."""
+        """The value of one field. If `given` is not empty, a text field takes it; otherwise the model is asked."""
         schema = self._resolved(schema)
         kind = schema.get("type")
         if "const" in schema:
@@ -190,7 +190,7 @@ class _Form:
         return dict(schema.get("properties", {}))
 
     def _resolved(self, schema: Schema) -> Schema:
-        """The schema without references. Of alternatives, null if it is allowed, else the first."""
+        """The schema without references, reduced to one of its alternatives: null if it is allowed, else the first."""
         if "$ref" in schema:
             target = self._definitions[schema["$ref"].rpartition("/")[2]]
             return self._resolved({**target, **{key: value for key, value in schema.items() if key != "$ref"}})
@@ -204,7 +204,7 @@ class _Form:
         return bool(self._ids) and texts and bool(re.search(r"\bids\b", about))
 
     def _is_missed(self, name: str, part: Schema) -> bool:
-        """Whether a complaint is about this field: it has its name, a name of its parts, or a long word about it."""
+        """Whether a complaint names this field: by its name, the name of a part, or a long word of its description."""
         words = {_spaced(name), *map(_spaced, self._properties(self._resolved(part)))}
         words |= set(re.findall(r"[a-z]{8,}", _description(part).lower())) - _COMMON
         return any(re.search(rf"\b{re.escape(re.sub('e?s$', '', word))}", self._complaints) for word in words)
@@ -221,7 +221,7 @@ def _choices(tree: Tree) -> Iterator[Choice]:
 
 
 def _inserted(tree: Tree, values: Mapping[str, Json]) -> Json:
-    """The tree with its choices made."""
+    """The tree with the chosen values in place of its choices."""
     if isinstance(tree, Choice):
         value = values[tree.label]
         return list(dict.fromkeys([*tree.kept, *map(str, value)])) if isinstance(value, list) else value
@@ -280,7 +280,7 @@ def tidied(text: str) -> str:
 
 
 def listed(text: str) -> list[str]:
-    """The entries of a list, numbered or not; of running text its sentences."""
+    """The entries of a list, numbered or not; for running text, its sentences."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     rows = [_BULLET.sub("", line) for line in lines if _BULLET.match(line)]
     if not rows:

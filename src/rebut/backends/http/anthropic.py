@@ -19,7 +19,7 @@ from rebut.core.types import Request, Usage
 
 VERSION = "2023-06-01"
 _LEAST_THINKING = 1024
-"""Tokens for thinking, below which the provider refuses the request."""
+"""Tokens for thinking; with fewer, the provider refuses the request."""
 _CUT = ("max_tokens", "model_context_window_exceeded")
 
 
@@ -70,7 +70,7 @@ class Anthropic(Wire):
         return sent, body
 
     def _effort(self, request: Request, without: set[str], body: dict[str, Json], sent: set[str]) -> dict[str, Json]:
-        """The effort as `output_config`; the thinking for it is put into `body`."""
+        """Return the effort as `output_config`; put the thinking for it into `body`."""
         effort = request.participant.spec.effort
         if not effort:
             return {}
@@ -167,7 +167,7 @@ class _Message(PartialReply):
         self.usage = Usage(whole, counts.get("output_tokens"), read) if counts else None
 
     def _count(self, usage: Any) -> None:
-        """Counts are cumulative; some gateways send 0 first and the real count only at the end."""
+        """Keep the largest of each count: they are cumulative, and some gateways send the real one only at the end."""
         for name, value in (usage or {}).items():
             number = count(value)
             if number is not None:

@@ -1,4 +1,4 @@
-"""The shared HTTP client: keep-alive connections, and every failure as a `HttpFailed` with a class and a hint."""
+"""The shared HTTP client: keep-alive connections, and every failure as a `HttpFailed` with a kind and a hint."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Address:
     """The participant's name in messages, such as `openai:gpt-5`."""
     url: str
     place: str
-    """host:port"""
+    """`host:port`."""
     local: bool
     key: str = ""
     key_env: str = ""
@@ -94,7 +94,7 @@ class Address:
 
     @property
     def no_model(self) -> str:
-        """What helps if the server does not have the model."""
+        """The hint if the server does not have the model."""
         if self.local and not self.key:
             pull = f"for Ollama, `ollama pull {self.who.partition(':')[2]}`"
             return f"Load the model there ({pull}), or name one that `rebut models` lists, or check base_url."
@@ -105,7 +105,7 @@ class Address:
 
     @property
     def no_credit(self) -> str:
-        """What helps if the account has no credit."""
+        """The hint if the account has no credit."""
         whose = f"the account of {self.key_env}" if self.key_env else "its account"
         return f"Add credit to {whose}, or name another model: `rebut models` lists what is here."
 
@@ -211,7 +211,7 @@ class HttpClient:
 
 
 def _reporting() -> aiohttp.TraceConfig:
-    """Reports when a request is really sent, for caps that several processes share: the event loop may be busy."""
+    """Reports when a request is really sent, for caps that processes share: a busy event loop may send it late."""
     import aiohttp
 
     async def sent(session: object, context: object, params: object) -> None:
@@ -231,7 +231,7 @@ def shared() -> HttpClient:
 
 
 async def refused(address: Address, response: aiohttp.ClientResponse) -> HttpFailed:
-    """The failure that an error status means."""
+    """The failure for a response with an error status."""
     raw = await response.content.read(_READ_OF_ERROR)
     detail = error_message(raw.decode("utf-8", "replace"))
     after = retry_after(response.headers)
@@ -246,7 +246,7 @@ async def refused(address: Address, response: aiohttp.ClientResponse) -> HttpFai
 
 
 def error_message(body: str) -> str:
-    """The message inside an error body, whatever its shape. One that is nested too deep is the message itself."""
+    """The message inside an error body. A body that is not JSON, or is nested too deep, is returned whole."""
     try:
         value = json.loads(body)
         inner = value.get("error", value) if isinstance(value, dict) else value
@@ -305,7 +305,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         pass
     else:
         return max(0.0, seconds) if math.isfinite(seconds) else None
-    from email.utils import parsedate_to_datetime  # here: few replies need it, and every debate loads this module
+    from email.utils import parsedate_to_datetime  # here: every debate loads this module, and few need the import
 
     try:
         until = parsedate_to_datetime(value)

@@ -1,9 +1,9 @@
 """The generateContent wire of Google's Gemini.
 
-As documented by the provider: `streamGenerateContent?alt=sse` sends one partial reply per event and has no last event
-of its own; a schema goes into `responseJsonSchema`; models from 3 on take a thinking level, older ones a number of
-tokens, and refuse the other with 400. A wrong key is answered with 400, and the time to wait after 429 is in the text
-of the error. Assumed: levels are in lower case, as in the provider's examples.
+As documented by the provider: `streamGenerateContent?alt=sse` sends one partial reply per event and no event
+that marks the end; a schema goes into `responseJsonSchema`; models from 3 on take a thinking level, older ones a number
+of tokens, and each refuses the other with 400. A wrong key is answered with 400, and the time to wait after 429 is in
+the text of the error. Assumed: levels are in lower case, as in the provider's examples.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Google(Wire):
         for part in ("level", "budget"):
             if part in sent and "thinking" in message:
                 return part
-        # An unspecific "invalid argument" is how a schema that is too complex is refused.
+        # The provider refuses a schema that is too complex with an unspecific "invalid argument".
         odd = re.search(r"mime|invalid argument|constraint", message) or schema_blamed(message, status)
         return "schema" if "schema" in sent and odd else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rebut.core.types import Usage
 
-# Providers that have another name in the table.
+# Provider → its name in the price table, if it has another one there.
 _NAMES = {"xai": "x-ai", "gemini": "google", "moonshot": "moonshotai"}
 
 

@@ -69,7 +69,7 @@ class Responses(Wire):
 
 
 class _Response(PartialReply):
-    """A reply as events with a type, of which the last has the whole response; or that response alone."""
+    """A reply as typed events, the last of which has the whole response; or the whole response alone."""
 
     __slots__ = ()
 
@@ -103,7 +103,7 @@ class _Response(PartialReply):
             self.cut = reason == "max_output_tokens"
             if not self.cut:
                 self.blocked = f"the provider stopped the reply ({reason})"
-        # After deltas the text is known already; without deltas, or without a stream, it is only here.
+        # After deltas the text is known already; without deltas, or without a stream, only `output` has it.
         return "" if self.pieces else self._whole(response.get("output") or ())
 
     def _whole(self, output: Any) -> str:

@@ -42,11 +42,12 @@ def schema_blamed(words: str, status: int) -> bool:
 
 
 _closed: dict[int, tuple[Mapping[str, Json], Node]] = {}
-"""By the identity of a schema: the engine sends one object for all calls with a form. Holding it keeps its identity."""
+"""Identity of a schema → the schema and its closed form. The engine sends one object for all calls with a form; while
+it is in here, no other object can have its identity."""
 
 
 def closed(schema: Mapping[str, Json]) -> Node:
-    """The schema with objects that allow no further properties, and without bounds on sizes and numbers. Shared.
+    """The schema without bounds on sizes and numbers, and with objects that allow no further properties. It is cached.
 
     An object that is a free mapping is unchanged, and the provider may refuse it: closing it would forbid all content.
     """
@@ -72,7 +73,7 @@ def _close(schema: Mapping[str, Json]) -> Node:
 
 
 def bare_references(schema: Mapping[str, Json]) -> Node:
-    """The schema with references that have no description or default beside them."""
+    """The schema without descriptions and defaults beside its references."""
 
     def bare(node: Node) -> Node:
         return {key: value for key, value in node.items() if key.startswith("$")} if "$ref" in node else node

@@ -67,7 +67,7 @@ class Decoder:
 
 
 def _lines(frame: bytes) -> str | None:
-    """The data of a frame of any shape; None if it has none, as keep-alive comments."""
+    """The data of a frame of any shape; None if it has none, like a keep-alive comment."""
     parts = []
     for line in frame.split(b"\n"):
         name, _, value = line.partition(b":")

@@ -40,7 +40,7 @@ _CODES = {
     "billing_error": 402,
     "invalid_request": 400,
 }
-"""Words in an error inside a stream, and the HTTP status that such an error has otherwise."""
+"""Word in an error inside a stream → the HTTP status that such an error has outside of a stream."""
 _NO_KNOB = "{} does not accept {} here; continued without it"
 ROOM_TO_THINK = {"low": 2048, "medium": 8192, "high": 16_384, "max": 32_768}
 """Tokens added to the reply's own limit if an effort is set. All wires count thinking as output: without these, a model
@@ -94,33 +94,36 @@ class Wire(ABC):
 
     @abstractmethod
     def body(self, request: Request, without: set[str]) -> tuple[set[str], dict[str, Json]]:
-        """Which of the parts that a server may refuse (`notes`) are in the request, and the request."""
+        """The parts of the request that a server may refuse, and the request. The parts in `without` are left out."""
 
     @abstractmethod
     def new_reply(self) -> PartialReply:
-        """A reply of which nothing has been received."""
+        """An empty reply, which reads the frames of this wire."""
 
     @abstractmethod
     def blamed(self, message: str, status: int, sent: set[str]) -> str | None:
-        """The part of the request that a server's error is about, if the request works without it."""
+        """The part of the request that a server's error is about, if the request works without it; else None."""
 
     def classed(self, failed: HttpFailed) -> HttpFailed:
-        """Correct the class of a failure if this provider's status does not show it."""
+        """Correct the kind of a failure if this provider's status does not show it."""
         if failed.status == 400 and _NO_MODEL.search(failed.detail.lower()):
             failed.kind = "missing tool"
             failed.hint = self._address.no_model
         return failed
 
     def worst_case(self, input_tokens: int, output_tokens: int) -> float | None:
-        """The most that a call of this size can cost; None if its price is unknown, as on this machine."""
+        """The most that a call of this size can cost; None if its price is unknown, as for a server on this machine."""
         if self._address.local:
-            return None  # else a dollar limit would count on prices that no call is recorded with
+            return None  # its calls are recorded without a price, so a dollar limit cannot be kept
         from rebut.backends.http.prices import worst_case
 
         return worst_case(self._model, self._provider, input_tokens, output_tokens, writes=self.marks_cache)
 
     def sampling_fields(self, request: Request, without: set[str], sent: set[str]) -> dict[str, Json]:
-        """The seat's temperature and seed as fields of this wire, without those that it lacks or that were refused."""
+        """The seat's temperature and seed as fields of this wire, if it has them and the server did not refuse them.
+
+        Their names are added to `sent`.
+        """
         given = request.sampling.to_json().items()
         fields = {self.knobs[name]: value for name, value in given if name in self.knobs and name not in without}
         sent |= {name for name, _ in given if self.knobs.get(name) in fields}
@@ -156,7 +159,7 @@ class Wire(ABC):
                             self._refused.add(part)
                             note = {"room": _ROOM, **self.notes}.get(part, _NO_KNOB.format("{}", part))
                             notes.append(note.format(self.name))
-                        # Each turn sends one part less, so the loop ends.
+                        # Each repetition sends one part less, so the loop ends.
                         continue
                     return self._reply(partial, notes)
         except TimeoutError:
@@ -214,7 +217,7 @@ class Wire(ABC):
         self._take(request, decoder.close(), partial, last=True)
 
     async def _plain(self, request: Request, response: aiohttp.ClientResponse, partial: PartialReply) -> None:
-        """A body without the content type of a stream: one JSON object, or a stream all the same."""
+        """Read a body without the content type of a stream: one JSON object, or a stream after all."""
         body = bytearray()
         async for chunk in response.content.iter_any():
             body += chunk
@@ -302,7 +305,7 @@ class Wire(ABC):
         except RecursionError:
             message = "its error message is nested too deep"
         if not isinstance(code, int) or isinstance(code, bool) or not 400 <= code < 600:
-            # Some servers have numbers of their own, which are no status of HTTP.
+            # Some servers send numbers of their own, which are not HTTP statuses.
             code = next((status for sign, status in _CODES.items() if sign in message), 500)
         failed = failure(self._address, code, message)
         failed.usage, failed.usd = partial.usage, self._cost(partial) if partial.usage else None
@@ -334,7 +337,7 @@ def _frame(data: str, read: Callable[[str], Any]) -> Any:
     """The JSON value of a frame. `read` is pydantic's reader, which takes half of the time."""
     try:
         return read(data)
-    except ValueError:  # also what only `json` reads: a lone surrogate, or objects that are nested deeper
+    except ValueError:  # only `json` reads a lone surrogate, and deeper nesting
         return json.loads(data)
 
 
@@ -363,12 +366,12 @@ class PartialReply(ABC):
         self.finish = ""
         """Why the model stopped, in the provider's term; empty until then."""
         self.done = False
-        """Nothing of interest follows, even if the stream continues."""
+        """Whether the reply is complete, even if the stream continues."""
         self.cut = False
         self.blocked = ""
-        """Why this is not an answer, whatever its text: a refusal, a filter."""
+        """Why the reply is not an answer, whatever its text: a refusal, or a filter."""
         self.usage: Usage | None = None
-        """Set only when it is final: a count from the middle of a stream would make the price too low."""
+        """Set only to final counts: counts from the middle of a stream would make the price too low."""
         self.written = 0
         """Input tokens that were written to the provider's cache, which may cost more than others."""
         self.usd: float | None = None

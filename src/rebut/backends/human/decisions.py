@@ -1,4 +1,4 @@
-"""A person fills in a ballot: sees the case in short, and decides by one key each. What is left out is asked for."""
+"""A person fills in a ballot: sees the case in short and decides by single keys; `?` shows the whole question."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TYPING = (
 )
 SEVERITIES = (Option("1", "P1", "P1"), Option("2", "P2", "P2"), Option("3", "P3", "P3"))
 MOST_LINES = 60
-"""Lines of a text that are shown without being asked for."""
+"""Lines of a text that are shown before the person types `?`."""
 ENTER = ("", "\r", "\n")
 TIED = "\u00a0"
-"""Between words that stay on one line."""
+"""The space between words that stay on one line."""
 
 
 class Decisions:
@@ -87,7 +87,7 @@ class Decisions:
             rows = wrapped(line.strip(), columns() - 2, indent=lead, hanging=f"{lead}  ", break_words=True)
             self._write("\n".join(rows).replace(TIED, " ") + "\n")
 
-    # one key each
+    # Decisions by single keys.
 
     async def _pick(self, pick: KeyChoice, *, first: bool) -> Option:
         if offered := _side_by_side(pick.ask, *_named(pick.options)):
@@ -120,7 +120,7 @@ class Decisions:
         return rulings.rows[number - 1] if 1 <= number <= len(rulings.rows) else None
 
     async def _walk(self, rulings: Rulings) -> None:
-        """Every row on which the person must rule, one after the other."""
+        """Ask for a ruling on every row that needs one, one after the other."""
         left = [row for row in rulings.rows if not row.stands]
         for number, row in enumerate(left, 1):
             all_of_them = "" if rulings.argued else "; a capital letter is for all that follow, too"
@@ -133,7 +133,7 @@ class Decisions:
                 return
 
     async def _rule(self, rulings: Rulings, row: Listed, more: str = "") -> str:
-        """One ruling; returns the key that was pressed."""
+        """Ask for one ruling; return the key that was pressed, empty if the row stays as it is."""
         self._write("\n")
         self._paragraph(f"{row.title}{more}")
         self._paragraph(row.text, "    ")
@@ -183,10 +183,10 @@ class Decisions:
         stops = "Ctrl-D stops here, and `rebut resume` asks this turn again."
         self._write(f"  Press one of {keys}; no Enter is needed. {stops}\n")
 
-    # texts
+    # Texts.
 
     async def _lines(self, remark: Remark) -> Json:
-        """A list: an entry for each line, up to an empty one."""
+        """Ask for a list: one entry per line, up to an empty line."""
         self._write("\n")
         needed = ", at least one" if remark.least else ""
         self._paragraph(f"{remark.ask} (one a line{needed}; an empty line ends the list)")
@@ -207,7 +207,7 @@ class Decisions:
         return entry(remark, said, picked)
 
     async def _text(self, question: str) -> str:
-        """A text that is needed."""
+        """Ask until a text is given."""
         while True:
             said = (await self._line(question)).strip()
             if said == EVERYTHING:
@@ -233,7 +233,7 @@ class Decisions:
         return said or usual
 
     async def _edited(self, remark: Remark) -> str:
-        """A text that is there already, as the person leaves it."""
+        """Offer the draft for editing; return it as the person leaves it."""
         self._write("\n")
         self._paragraph(f"{remark.ask} (:e edits it; Enter: as it is)")
         while (said := (await self._line("  > ", remark.draft)).strip()) == EVERYTHING:
@@ -246,7 +246,7 @@ def _named(options: Sequence[Option]) -> list[str]:
 
 
 def _side_by_side(*parts: str) -> str:
-    """Some words in one row, each of which stays in one piece where the row is wrapped."""
+    """Join the parts into one row, which is not wrapped inside a part that begins with a bracket."""
     return "   ".join(part.replace(" ", TIED) if part.startswith("[") else part for part in parts if part)
 
 

@@ -1,6 +1,6 @@
 """A person in a seat: shows the question on the terminal and asks for the reply.
 
-A question that has a ballot is decided by a key each (`decisions`), any other is asked for field by field.
+A question that has a ballot is answered by single keys (`decisions`), any other field by field.
 
 The question holds texts of models and repositories, which must not control the terminal: control characters are removed
 before it is shown. The answers become JSON that fits the schema, like the reply of any other participant.
@@ -44,7 +44,7 @@ def _at_terminal() -> bool:
 
 
 class Human:
-    """A backend that is a person. All seats of people share one, so that one form is filled in at a time."""
+    """A backend that is a person. A debate's seats of people share it, so that one form is filled in at a time."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Human:
         return Reply(text, model="human", family="human")
 
     def _show(self, request: Request) -> None:
-        """The whole question, or only the follow-up if the question was already shown."""
+        """Show the question, or only the follow-up if it was shown before. A protocol's ballot shows itself instead."""
         again = (request.key, request.prompt) in self._shown and request.followup
         self._shown.add((request.key, request.prompt))
         self._write(f"\n--- {printable(request.participant.seat)}: your turn ---\n\n")
@@ -116,7 +116,7 @@ class Human:
         try:
             return await asyncio.to_thread(self._read or partial(read, stop))
         finally:
-            # After a cancellation the thread would wait for Enter, and the program could not end.
+            # Otherwise the thread would wait for Enter after a cancellation, and the program could not end.
             stop.set()
 
 
@@ -317,7 +317,7 @@ class SchemaForm:
             self._write(f"{wrong}\n")
 
     async def _edited(self, draft: str) -> str:
-        """The text from the editor; empty, after the reason was shown, if there is none."""
+        """The text from the editor. If there is none, show the reason and return an empty text."""
         try:
             text = await self._edit(draft)
         except NotWritten as error:

@@ -30,7 +30,7 @@ from rebut.core.working_time import clock
 
 FAMILY = "rules"
 MOST = 60
-"""Findings in one critique; the number of further ones is given."""
+"""The most findings in one critique; of the others it gives the number."""
 MOST_NAMED = 5
 """Files that are named in a message."""
 REPLACE = "Put the fix in place of the cited lines."
@@ -73,7 +73,7 @@ class Lint:
                 "missing tool", f"no analyser is installed: looked for {', '.join(self._tables)}", _install()
             )
         wanted = {n: self._readers(c) for n, c in enumerate(change, 1) if c.after is not None and self._readers(c)}
-        # Files that were deleted beside others are no gap; they may have a part of a large change to themselves.
+        # Only a whole change of deleted files is refused: a part of a large change may have nothing else.
         if not wanted and all(c.after is None for c in change) and not request.material.is_part:
             paths = ", ".join(c.path for c in change[:MOST_NAMED]) + (" …" if len(change) > MOST_NAMED else "")
             raise ParticipantFailed(
@@ -94,7 +94,7 @@ class Lint:
         for number, readers in wanted.items():
             if number not in new.whole and number not in unread:
                 unread[number] = f"not installed: {', '.join(a.name for a in readers)}"
-        # The rest of a diff whose files are not here: if ignored, it would count as clean.
+        # The text of a diff whose files are not here counts as unread: if it were ignored, it would count as clean.
         strays = {n: LOOSE for n, c in enumerate(change, 1) if c.before is None and c.path.endswith(DIFFS)}
         unread |= strays
         loose = f"{change[next(iter(strays)) - 1].path} is {LOOSE}" if strays else ""
@@ -128,7 +128,7 @@ def _install() -> str:
 
 
 def _said(paths: Sequence[str]) -> list[str]:
-    """What to say about files that no analyser is for; nothing if there is none."""
+    """The remark on changed files that no analyser reads; none if there are no such files."""
     if not paths:
         return []
     more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
@@ -175,7 +175,7 @@ def _critique(
 def _earlier(
     findings: Sequence[Finding], answer: Mapping[str, Json], numbers: Mapping[str, int], new: LintedSide
 ) -> list[Json]:
-    """What became of the findings of earlier rounds: fixed only if its file was read completely and it is gone."""
+    """The state of earlier findings. One that is not raised again is fixed only if all of its file was read."""
     raised = answer["findings"]
     assert isinstance(raised, list)
     there = [_words_and_place(row) for row in raised if isinstance(row, dict)]
@@ -202,9 +202,9 @@ def _words_and_place(row: Mapping[str, Json]) -> tuple[str, str]:
 
 
 def _gone(findings: Sequence[Finding], there: Sequence[tuple[str, str]]) -> list[Finding]:
-    """The earlier findings that are not raised again; what is raised again is joined by its words.
+    """The earlier findings that are not raised again: no new finding has the same text and file.
 
-    If a file had the same finding more often than now, those that are at none of the places of now are gone.
+    If a file had the same finding more often before than now, those at other places than now are not raised again.
     """
     out: list[Finding] = []
     left = Counter((text, place.rpartition(":")[0]) for text, place in there)

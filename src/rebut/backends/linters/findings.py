@@ -35,18 +35,18 @@ class LinterFinding:
     """The line that the tool names."""
     first: int
     last: int
-    """All lines that the finding is about."""
+    """The first and the last line that the finding is about."""
     message: str
     grade: Grade
     help: str = ""
     edits: tuple[Edit, ...] = ()
 
     silenced: Silenced = ""
-    """Whether a comment there silences the rule, and whose comment that is."""
+    """Whether a comment there silences the rule, and whether it was there before or comes with this change."""
 
     @property
     def severity(self) -> str:
-        # A change could silence every finding about itself. A comment that was there before, was reviewed before.
+        # Only an older comment lowers the severity, since it was reviewed: a change could silence all findings in it.
         return "P3" if self.silenced == "before" else self.grade.severity
 
 
@@ -69,7 +69,7 @@ def read_report(
         if one.rule in analyser.unread_rules:
             unread.add(one.file.number)
     for path in at(whole, report.unread) if report.unread else ():
-        # It names an unknown file: then it is not known which of the files it could not read.
+        # If the report names an unknown file, any of the files may be the one that was not read.
         known = by_name.get(_name(path, folder))
         unread |= {known.number} if known else {one.number for one in copies}
     return found, unread
@@ -90,7 +90,7 @@ def _caught(analyser: Analyser, item: Json, by_name: Mapping[str, FileCopy], fol
     one = by_name.get(_name(next(iter(texts(report.path)), ""), folder))
     if one is None:
         return None
-    rows = numbers(report.line) or [1]  # a finding about a whole file
+    rows = numbers(report.line) or [1]  # without a line, the finding is about the whole file
     ends, end_column = numbers(report.end) or rows, numbers(report.end_column)
     last = max(ends)
     if last > rows[0] and end_column and end_column[0] == 1:
@@ -165,7 +165,7 @@ class FileCopy:
     readers: tuple[Analyser, ...] = ()
 
     def line(self, row: int) -> int:
-        """The line of a row as a tool counts rows, within the file."""
+        """The line of a row as a tool counts rows, at most the last line of the file."""
         if self.rows:
             row = self.rows[max(0, min(row, len(self.rows)) - 1)]
         last = len(self.lines) - (1 if len(self.lines) > 1 and not self.lines[-1] else 0)
@@ -208,8 +208,8 @@ def _masked(text: str, readers: Sequence[Analyser]) -> str:
 
 
 def _rows(text: str) -> tuple[int, ...]:
-    """The line of each row of a copy. Some tools count a lone carriage return as a line end, and git does not. Copies
-    have none, so that all tools count alike; this maps their rows back to lines."""
+    """The line of each row of a copy. Some tools count a lone carriage return as a line end, and git does not. A copy
+    has a line feed in its place, so that all tools count alike; this maps their rows back to lines."""
     if not _LONE_RETURN.search(text):
         return ()
     pieces = re.split(r"(\r\n|\n|\r)", text)
@@ -246,7 +246,7 @@ def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change
     A finding is old if the same rule reported the same text in the old version. Each old finding matches one new one:
     of two equal findings where there was one before, one is new. Matches are searched in the same file first, then in
     the others, since code moves. Findings outside the written lines are matched first, as they are most likely old.
-    What became more severe is new: of a call that takes several lines, another line may have changed.
+    A finding that became more severe is new: in a call of several lines, a line other than its own may have changed.
     """
     added = {number: changed.added for number, changed in enumerate(change, 1)}
     lined = sorted(after, key=lambda c: _touched(c, added[c.file.number]))
@@ -270,16 +270,15 @@ def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change
 
 
 class SilencedLines:
-    """Which comments that silence an analyser were there before the change.
+    """Tells which comments that silence an analyser were there before the change.
 
-    Such a comment counts if the base had it together with all lines of the finding, here or in another changed file:
-    code that was only moved keeps what its reviewers accepted. Below, beside or before a comment that stays, other code
-    is new.
+    Such a comment was there if the base had it together with all lines of the finding, in this or another changed file:
+    code that was only moved keeps what its reviewers accepted. New code beside an old comment does not share in that.
     """
 
     def __init__(self, change: Sequence[Changed]) -> None:
         self._before = _LineIndex([list(map(squeeze, (changed.before or "").split("\n"))) for changed in change])
-        # What stays in its place is not there to be moved.
+        # Lines that stay in their place cannot be moved as well.
         self._stays = _LineIndex([_unwritten(changed) for changed in change])
         self._left: dict[tuple[str, ...], int] = {}
 
@@ -300,11 +299,11 @@ class SilencedLines:
 
 
 LONGEST_BLOCK = 200
-"""Lines of a finding that are looked for in the base; a longer one counts as new."""
+"""Lines of a finding that are looked for in the base; the comment at a longer finding counts as new."""
 
 
 class _LineIndex:
-    """Lines of several files, to count where a block of lines is."""
+    """The lines of several files, to count how often a block of lines occurs."""
 
     def __init__(self, files: Sequence[Sequence[str | None]]) -> None:
         self._files = files
@@ -361,7 +360,7 @@ SEVERITIES = ("P1", "P2", "P3")
 
 
 def _taken(left: Counter[tuple[tuple[str, ...], str]], key: tuple[str, ...], severity: str) -> bool:
-    """Whether one of the old findings is this one, at least as severe; it is then used up."""
+    """Whether an old finding, at least as severe, has this key; if so, it is used up."""
     for known in reversed(SEVERITIES[: SEVERITIES.index(severity) + 1]):
         if left[key, known] > 0:
             left[key, known] -= 1
@@ -379,7 +378,7 @@ def _key(one: LinterFinding) -> tuple[str, ...]:
 
 
 def line_to_cite(one: LinterFinding, added: Sequence[tuple[int, int]]) -> int:
-    """The line to cite: the tool's line, or if that is an old one, the first new line of the finding."""
+    """The line to cite: the tool's line if the change wrote it, else the first line of the finding that it wrote."""
     if any(first <= one.line <= last for first, last in added):
         return one.line
     return min((max(first, one.first) for first, last in added if first <= one.last and one.first <= last))

@@ -64,7 +64,7 @@ class Report:
     """The tool's number of the first line and the first column."""
     rule_prefix: str = ""
     unread: str = ""
-    """Files that the tool reports as unreadable."""
+    """The path of the files that the tool reports as unreadable."""
     edits: Edits | None = None
 
 
@@ -92,31 +92,31 @@ class Analyser:
     output: Report
     grades: Annotated[tuple[Grade, ...], Field(min_length=1)]
     shebang: Regex = ""
-    """How the first line begins in files without a suffix that it reads too."""
+    """A pattern for the first line of files without a suffix that the analyser also reads."""
     keep: tuple[str, ...] = ()
-    """File names that have a meaning for it. All other files are given to it under a neutral name."""
+    """File names that have a meaning for the analyser. All other files are given to it under a neutral name."""
     args: tuple[str, ...] = ()
     """Arguments before the files. `${folder}` is the folder with the files of `lay`."""
     lay: Files = field(default_factory=dict)
     one_by_one: bool = False
     """One process per file, for a tool that fails on all files if one is broken."""
     exits: tuple[int, ...] = (0, 1)
-    """Exit codes with which there is a report."""
+    """Exit codes after which there is a report."""
     begins: Regex = ""
-    """How a line looks with which a statement begins, for a tool that does not say where a finding ends: the finding is
+    """A pattern for the first line of a statement, for a tool that does not report where a finding ends: the finding is
     about all lines before the next such line."""
     unread_rules: tuple[str, ...] = ()
     """Rules whose findings mean that the rest of the file was not read."""
     masks: Regex = ""
-    """Comments with which the reviewed text could silence it, if it has no flag against that."""
+    """A pattern for comments that could silence an analyser without a flag against them: they become unreadable."""
     silenced: Regex = ""
-    """How such a comment looks. One that was there before the change lowers a finding to the lowest severity."""
+    """A pattern for comments that silence a rule. One that is older than the change lowers a finding to P3."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 120.0
     install: str = ""
     version_args: tuple[str, ...] = ("--version",)
 
     def reads(self, path: str, text: str) -> bool:
-        """Whether it reads this file."""
+        """Whether the analyser reads this file."""
         name = path.rpartition("/")[2]
         if any(fnmatchcase(path, glob) or fnmatchcase(name, glob) for glob in self.files):
             return True
@@ -134,7 +134,7 @@ SEE = "docs/analysers.md has every key, and an example."
 
 
 def find_executable(analyser: Analyser, env: Mapping[str, str]) -> Path | None:
-    """The path of its program: beside the Python that runs rebut, where the extra `lint` installs it, or on PATH."""
+    """The path of the program: beside the Python that runs rebut, where the extra `lint` installs it, or on PATH."""
     places = f"{sysconfig.get_path('scripts')}:{env.get('PATH', '')}"
     return on_path(analyser.command, {"PATH": places})
 
@@ -149,7 +149,7 @@ def environment(home: Path) -> dict[str, str]:
 async def version(
     analyser: Analyser, executable: Path, env: Mapping[str, str], seconds: float = VERSION_SECONDS
 ) -> str:
-    """The version that it reports; empty if none. Asked once for each executable."""
+    """The version that the analyser reports; empty if none. Each executable is asked once."""
     known = (str(executable), _changed_at(executable))
     if known not in _versions:
         _versions[known] = await _version(analyser, executable, env, min(seconds, VERSION_SECONDS))

@@ -96,7 +96,7 @@ async def check_async(
 
 
 def text_of(file: Path) -> str:
-    """The text of a file that is checked, a pipe included."""
+    """The text of a file, or of a pipe, that is to be checked."""
     if file.is_dir():
         raise UsageError(f"{file} is a folder", "Name a file in it.")
     try:
@@ -107,7 +107,7 @@ def text_of(file: Path) -> str:
 
 
 def decoded(data: bytes, name: str) -> str:
-    """What was read, as text. UsageError if it is too large or binary."""
+    """Decode what was read. UsageError if it is too large or binary."""
     if len(data) > LARGEST:  # the rest would go unchecked
         raise UsageError(f"{name} is larger than the limit of {LARGEST:,} bytes")
     if b"\0" in data[:BINARY]:
@@ -116,7 +116,7 @@ def decoded(data: bytes, name: str) -> str:
 
 
 def run_checks(text: str, *, root: Path | None = None, folder: Path | None = None) -> list[tuple[int, CodeCheck]]:
-    """Every check of a text with its line, run on the files of its repository or folder as they are now."""
+    """Run every check in a text on the present files of its repository or folder; return each with its line."""
     import asyncio
     import secrets
 
@@ -143,7 +143,7 @@ async def _run_all(
     from rebut.workspace.tree import LiveView
 
     view = await LiveView.open(top, runner.redact, never)
-    # What a plan shows may be about the language or the system alone, so that it need not depend on the project.
+    # A check in a plan may be about the language or the system alone, so it need not depend on the project.
     sides = CheckedSides(view, of_project=False)
     try:
         out = []

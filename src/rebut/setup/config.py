@@ -51,7 +51,7 @@ class Provider:
     rpm: int | None = None
     tpm: int | None = None
     free: bool = False
-    """Known to cost nothing by the call, like a server of the user's own."""
+    """Whether its calls are known to cost nothing, as with a server of the user's own."""
 
 
 class LazyTables(Mapping[str, T]):
@@ -90,7 +90,7 @@ class Config:
     limits: Mapping[str, float] = field(default_factory=dict)
     """The user's limits by name, lowered by the repository's. A limit that is not set is not in here."""
     user_limits: tuple[str, ...] = ()
-    """The names of those that the user's own file sets."""
+    """The names of the limits that the user's own file sets."""
     ceilings: Mapping[str, float] = field(default_factory=dict)
     """The repository's limits alone: a default or a flag above them is lowered too; see `capped`."""
     user_allow: tuple[str, ...] | None = None
@@ -103,14 +103,14 @@ class Config:
     protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Protocol → seats, settings and limits that it has unless the command line names others."""
     gate: Wish = Wish()
-    """The user's alone: the repository's is read from the base of the change under review."""
+    """The user's settings alone: the repository's are read from the base of the change under review."""
     notices: tuple[str, ...] = ()
     faults: Mapping[str, ConfigError] = field(default_factory=dict)
     """Providers with an unusable address in the environment. The error is raised when such a provider is used, so that
     a variable that is set for another program does not stop a debate that does not need it."""
 
     def tool(self, name: str) -> Tool | None:
-        """The command-line tool of that name. For a provider's name, the tables of shipped tools are not loaded."""
+        """The command-line tool of that name. To save time, a provider's name does not load the shipped tables."""
         if isinstance(self.tools, LazyTables) and any(p.name == name for p in self.providers):
             return None
         return self.tools.get(name)
@@ -270,7 +270,7 @@ def _tools(user: Tables, file: str) -> Mapping[str, Tool]:
 
         return {name: tool for name, tool in load_tools(mine, file).items() if name not in providers}
 
-    return tools() if mine else LazyTables(tools)  # mistakes of the user are reported at once
+    return tools() if mine else LazyTables(tools)  # mistakes in the user's tables are reported at once
 
 
 def _analysers(mine: Mapping[str, Any], file: str) -> Mapping[str, Analyser]:

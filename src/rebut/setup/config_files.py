@@ -33,7 +33,7 @@ def user_path(env: Mapping[str, str]) -> Path:
 
 
 def never_sent(*, workspace: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """The globs of files that are never sent: all that a command without models needs of the config."""
+    """The globs of files that are never sent. A command without models needs nothing else from the config."""
     return never_in(*both_files(workspace, env)[1:])
 
 
@@ -51,7 +51,7 @@ def gate_wish(tables: Tables) -> Wish:
 
 
 def never_in(user: Tables, repo: Tables) -> tuple[str, ...]:
-    """The globs of both files."""
+    """The globs of files that are never sent, from both config files."""
     return tuple(dict.fromkeys(glob for f in (user, repo) for glob in f.get("egress", {}).get("never", ())))
 
 

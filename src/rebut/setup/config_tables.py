@@ -63,7 +63,7 @@ class RepoFile(StrictTable):
     limits: LimitsTable = LimitsTable()
     egress: EgressTable = EgressTable()
     gate: GateTable = GateTable()
-    """In a repository's file it counts only as the base commit of a reviewed change has it."""
+    """Of a repository's file, only the version in the base commit of a reviewed change counts."""
 
 
 class UserFile(RepoFile):
@@ -76,7 +76,7 @@ class UserFile(RepoFile):
     runners: dict[str, dict[str, object]] = {}
     """How checks are run; `proof/runners.py` checks their keys."""
     seats: dict[str, str | list[str]] = {}
-    """Role → spec, or a list of specs for a role with several seats. Any protocol's roles, also of your own."""
+    """Role → spec, or a list of specs for a role with several seats. Any protocol's roles, also of the user's own."""
     protocols: dict[str, dict[str, str | int | float | bool | list[str]]] = {}
     """Protocol → its seats, settings and limits. `setup/defaults.py` checks the keys when the protocol is used."""
 

@@ -1,4 +1,4 @@
-"""How each kind of model is reached: the only module that knows the backends."""
+"""How each kind of model is reached: the only module that creates backends."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _model_file(path: Path, spec: ModelSpec) -> Connection:
     known = next((one for one in (weights.SMOLLM2, *weights.LARGER) if path.resolve().name == one.file), None)
     label = LABEL if known is weights.SMOLLM2 else ""
     backend = Local(path, name=known.name if known else "", label=label, effort=spec.effort)
-    place = f"model file {path.resolve()}"  # under any name, it answers one call at a time
+    place = f"model file {path.resolve()}"  # whatever its spec, one file answers one call at a time
     return Connection(Limited(Timed(backend), place, 1, called=spec.identity), free, family=backend.family)
 
 
@@ -164,7 +164,7 @@ def answering(text: str = "", key: str = "") -> Connection:
 
 
 def in_folder(config: Config, env: Mapping[str, str], spec: ModelSpec, folder: Path) -> Connection:
-    """A command-line tool with the context file from `folder`, and nothing else of it."""
+    """A command-line tool with the context file from `folder`, and no other file from there."""
     return _tool(spec, config.tools[spec.provider], env, needed=True, workdir=folder)
 
 

@@ -16,13 +16,13 @@ from rebut.setup.config import Config, nearest
 
 @frozen
 class ProtocolDefaults:
-    """What holds for a protocol where the command line says nothing."""
+    """The values that a protocol has where the command line gives none."""
 
     seats: Mapping[str, tuple[ModelSpec, ...]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     limits: Mapping[str, float] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
-    """On values that were out of range."""
+    """About values that were out of range."""
 
 
 def defaults(config: Config, protocol: Protocol) -> ProtocolDefaults:
@@ -55,7 +55,7 @@ def defaults(config: Config, protocol: Protocol) -> ProtocolDefaults:
 
 
 def within(protocol: Protocol, name: str, value: Any, source: str, notices: list[str]) -> Any:
-    """A value of the config within the range of a protocol's setting; a notice says where it was changed."""
+    """A value of the config, moved into the range of a protocol's setting; a notice says so if it changes."""
     bounds = bounds_of(protocol, name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not bounds:
         return value
@@ -64,7 +64,7 @@ def within(protocol: Protocol, name: str, value: Any, source: str, notices: list
 
 
 def bounds_of(protocol: Protocol, name: str) -> dict[str, float]:
-    """The least (`ge`) and the largest value (`le`) of a setting, as far as it has them."""
+    """The least (`ge`) and the largest (`le`) value of a setting, if it has such bounds."""
     field = protocol.settings.model_fields.get(name)
     return {k: getattr(m, k) for m in (field.metadata if field else ()) for k in ("ge", "le") if hasattr(m, k)}
 

@@ -71,7 +71,7 @@ class FoundModel:
     any_family: bool = False
     """A tool that uses the model that it is set to: its family is unknown before its first answer."""
     family: str = ""
-    """Known once it has been chosen for a seat."""
+    """Known once it is considered for a seat."""
     has_key: bool = False
     """A server that does not list its models, although the user has set a key for it."""
 
@@ -81,7 +81,7 @@ class FoundModel:
 
     @property
     def fails(self) -> bool:
-        """It is installed or has a key, and cannot be used all the same; `problem` says why."""
+        """Whether it is installed or has a key, but cannot be used; `problem` says why."""
         return not self.usable and bool(self.problem) and (self.here or self.has_key)
 
     @property
@@ -100,7 +100,7 @@ class FoundModel:
 async def look(
     config: Config, env: Mapping[str, str], wanted: Callable[[str], bool] = lambda name: True
 ) -> list[FoundModel]:
-    """Every provider that `wanted` names, best first: tools, then keys, then servers here, then the embedded model."""
+    """Every provider that `wanted` admits, best first: tools, then keys, then servers here, then the embedded model."""
     local = [p for p in config.providers if wanted(p.name) and is_local(p.base_url)]
     keyed = [p for p in config.providers if wanted(p.name) and p.api_key_env and p not in local]
     if (absent := _all_absent(config, env)) is not None:
@@ -146,7 +146,7 @@ def look_now(
 def _all_absent(config: Config, env: Mapping[str, str]) -> list[FoundModel] | None:
     """The shipped tools, if none of them is installed and the user has no tables; None otherwise.
 
-    Their whole tables, and pydantic, are loaded only if a tool is installed.
+    It saves loading the whole tables, and pydantic, if no tool is installed.
     """
     if not isinstance(config.tools, LazyTables):
         return None
@@ -244,7 +244,7 @@ async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
         silent = f"nothing answers at {place}"
         return FoundModel(provider.name, "server", problem=silent, advice="Start it.", has_key=bool(key))
     if isinstance(listed, int):
-        # Another program may use the port. So the server is not here, but the user can see what answered.
+        # Another program may use the port, so the server does not count as here, but the user sees what answered.
         said = f"{place} answered {listed} when asked for its models"
         refused = _of_refusal(provider, listed)
         return FoundModel(provider.name, "server", problem=said, advice=refused, has_key=bool(key))
@@ -273,7 +273,7 @@ async def _listed(provider: Provider, key: str) -> list[str] | int | None:
     await event_loop.started()
     import asyncio
 
-    import aiohttp  # only if something listens there
+    import aiohttp  # imported only if something listens there
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:

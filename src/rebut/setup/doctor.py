@@ -33,11 +33,11 @@ ADVICE = {
     "rate limit": "Wait until the quota is renewed, or raise it.",
     "bad reply": "Try it by hand, outside of rebut.",
 }
-"""Hints that replace a backend's own if that is about a debate."""
+"""Hints for failures whose own hint is empty, or is about a debate."""
 OF_A_DEBATE = re.compile(r"(?i)\bresume|\bchoose another|--timeout|concurrent calls|server's message|less to do")
 Connect = Callable[[ModelSpec], Connection]
 InFolder = Callable[[ModelSpec, Path], Connection]
-"""How a tool is reached that reads its context file from a folder."""
+"""Connects to a tool that reads its context file from a folder."""
 WIRED = ("key", "server")
 """Kinds that are reached over HTTP, where each model has its own levels of effort."""
 SCHEMA: Mapping[str, Json] = {
@@ -76,7 +76,7 @@ class Health:
     usd: float | None = None
     checks: tuple[Check, ...] = ()
     only_shows: bool = False
-    """It shows how rebut works, and cannot argue."""
+    """Whether it only shows how rebut works, and cannot argue."""
     withheld: tuple[str, ...] = ()
     """Variables that look like keys and are not passed to this tool."""
 
@@ -98,7 +98,7 @@ def patients(found: Sequence[FoundModel], named: Sequence[ModelSpec]) -> list[Fo
 
 
 def _to_try(one: FoundModel) -> FoundModel:
-    """A tool without a visible login is tried as well: the call shows for certain."""
+    """Give a tool without a visible login a spec, so that it is tried as well: only a call shows for certain."""
     return replace(one, specs=(ModelSpec(one.name),)) if one.out and not one.specs else one
 
 
@@ -227,7 +227,7 @@ def _advice(kind: str, hint: str) -> str:
 
 
 async def _deep(trial: Trial) -> tuple[Check, ...]:
-    """What a debate requires: filling in a form, all of Unicode, and reading a long text to its end."""
+    """Check what a debate requires: filling in a form, all of Unicode, and reading a long text to its end."""
     nonce, far = secrets.token_hex(4), secrets.token_hex(4)
     filler = "This line only makes the text longer.\n"
     long = filler * (LARGE // len(filler)) + f"\nThe word is {far}. Reply with that word and nothing else."

@@ -16,7 +16,7 @@ MOST_NAMED = 4
 def resolved(spec: ModelSpec, config: Config, custom: Collection[str], env: Mapping[str, str]) -> ModelSpec:
     """The spec with its provider, if it names only a model; otherwise the same spec.
 
-    A name that rebut knows as a provider, a tool or a participant is that. `custom` are providers in Python code.
+    The name of a provider, a tool or a built-in participant is never a model. `custom` are providers in Python code.
     """
     name = spec.provider
     if name in custom or name in BUILT_IN or name in config.faults or config.provider(name) or config.tool(name):

@@ -1,4 +1,4 @@
-"""`Setup`: config, environment and workspace; and the checked plan of a debate that is made of them."""
+"""`Setup` holds config, environment and workspace, and makes the checked plan of a debate from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NO_SETTINGS = ("topic", "limits", "allow_same_model")
 
 @frozen
 class DebateOptions:
-    """What a user may choose for any debate, beside its seats and the settings of its protocol."""
+    """What a user may choose for any debate, besides its seats and the settings of its protocol."""
 
     context: Sequence[str | Path] | str | Path = ()
     limits: Mapping[str, float | None] | None = None
@@ -86,7 +86,7 @@ class Setup:
         self._backends, self._config = backends or {}, config
         self._resolved: tuple[Target, bytes] | None = None
         self._assigned: dict[str, Seats] = {}
-        """What was asked for → its seats: debates of a batch that want the same models get the same."""
+        """Request → its seats, so that debates of a batch that ask for the same models get the same ones."""
         self.environment = Environment(
             connect=self.connect,
             root=sessions.home(self.env),
@@ -139,7 +139,7 @@ class Setup:
     # The plan of a new debate. ----------------------------------------------------------------------------------------
 
     def plan(self, protocol: str | Path, topic: str, **named: Any) -> Plan:
-        """The plan of a new debate, with all checks that need no call of a model.
+        """Make the plan of a new debate, and do all checks that need no call to a model.
 
         `named` holds seats, settings of the protocol, and fields of `DebateOptions`.
         """
@@ -160,7 +160,7 @@ class Setup:
         kind = target.kind if target else ""
         try:
             seats = self._seats(made, {**made.models, **given}, options, effort, usual.seats)
-        except NotSeated:  # a program that could not answer is the first error
+        except NotSeated:  # a program that cannot answer is reported before an empty seat
             texts = {role: [who] if isinstance(who, str) else who for role, who in given.items()}
             self._fits_programs(made, {role: [*map(ModelSpec.parse, who)] for role, who in texts.items()}, kind)
             raise
@@ -203,7 +203,7 @@ class Setup:
     def _prepared(
         self, protocol: Protocol, named: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any], Sequence[str]]:
-        """Seats and settings as the user named them, settings that the protocol adds itself, and its notices."""
+        """The seats that the user named, the settings of the user and the protocol, and the protocol's notices."""
         given = {name: value for name, value in named.items() if name in protocol.seats and value}
         wanted = {name: value for name, value in named.items() if name not in protocol.seats and value is not None}
         if protocol.prepare is None:
@@ -216,9 +216,9 @@ class Setup:
     def _settings(
         self, protocol: Protocol, wanted: Mapping[str, Any], of_config: Mapping[str, Any]
     ) -> tuple[Any, list[str]]:
-        """The settings of a protocol, and notices on values of the config that it cannot have.
+        """The settings of a protocol, and notices about values of the config that are out of its range.
 
-        They come from the user, else from the config; rounds are capped by the repository.
+        A setting comes from the user, else from the config; the repository may lower the rounds.
         """
         wanted, notices = {**of_config, **wanted}, list[str]()
         values = dict(wanted)
@@ -263,13 +263,16 @@ class Setup:
         return self._assigned[asked]
 
     def _runs_checks(self, protocol: Protocol, asked: bool | None) -> bool:
-        """A flag decides. The config counts only if a person is there, so that no hook or agent runs checks by it."""
+        """Whether checks are run. A flag decides; without one, the config counts only if a person is there.
+
+        So no hook and no agent runs checks because of the config.
+        """
         if asked is not None or not protocol.checks:
             return bool(asked)
         return self.config.run_checks and self._attended() and not self.rehearsal
 
     def _attended(self) -> bool:
-        """Whether a person is there. With `git diff | rebut review -` one still reads what the terminal prints."""
+        """Whether a person is there. With `git diff | rebut review -`, only standard error is a terminal."""
         return self.rehearsal or any(stream and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
     def _find(self, wanted: Callable[[str], bool]) -> Sequence[FoundModel]:
@@ -296,7 +299,7 @@ class Setup:
         return target, key
 
     async def _with_citations(self, target: Target, file: str, door: Callable[[str], str]) -> Target:
-        """The target, with a note on the citations in its text, which are checked here."""
+        """Check the citations in the text of a target; return the target with the results and a note about them."""
         from rebut.evidence.lookup import look_up, summed
 
         folder = real(self.workspace / file).parent if file else None
@@ -317,7 +320,7 @@ class Setup:
         before, fallbacks = participants(record)
         only = only_seats(before, changes)
         changes = {only.get(name, name): value for name, value in changes.items()}
-        # A default judge follows the party whose model it is, also into a fork.
+        # A default judge has the model of a party. If a fork changes that model, it changes the judge's too.
         specs = {p.seat: p.spec for p in before if not p.default or p.seat in changes}
         there = [*(p.seat for p in before), *(role for role, count in made.seats.items() if not count)]
         specs |= {seat: ModelSpec.parse(str(changes[seat])) for seat in there if seat in changes}
@@ -334,12 +337,12 @@ class Setup:
                     f"a fork keeps its number of {role}s: the session has {held}, not {count}",
                     "Start a new debate for another number.",
                 )
-        # A seat that only the old settings wanted, such as the person of a manual review, is not in the fork.
+        # A seat that only the old settings need, such as the person of a manual review, is not in the fork.
         gone = load(was.source or was.protocol).with_settings(settings_of(made, was.settings)).models
         gone = {seat: text for seat, text in gone.items() if seat not in made.models and seat not in changes}
         specs = {seat: spec for seat, spec in specs.items() if gone.get(seat) != str(spec)}
         specs |= {seat: ModelSpec.parse(text) for seat, text in made.models.items() if seat not in specs}
-        # A stand-in that the user did not name follows the seat whose model it is.
+        # A stand-in that the user did not name has the model of another seat, and changes with it.
         models = {p.seat: str(p.spec) for p in before}
         named = {seat: [str(s) for s in more] for seat, more in fallbacks.items()}
         named = {s: more for s, more in named.items() if s not in made.stand_ins or more != [models[made.stand_ins[s]]]}
@@ -395,7 +398,7 @@ class Setup:
         if unknown := sorted(set(given) - set(known)):
             raise UsageError(f"there is no limit {unknown[0]!r}", f"Limits are {', '.join(known)}.")
         for name, value in given.items():
-            # Programs may set limits below the range for people; above it, a zero too many is as expensive for both.
+            # Programs may set limits below the range for people, but not above it: a zero too many costs both the same.
             if value is not None and value > RANGES[name][1]:
                 raise UsageError(f"the {name} limit must be at most {RANGES[name][1]:,.0f}, got {value:,g}")
         return {k: self.config.capped(k, v) for k, v in given.items() if v is not None}
@@ -429,12 +432,12 @@ class Setup:
         return str(full)
 
     def _fits_programs(self, protocol: Protocol, seats: Mapping[str, Sequence[ModelSpec]], target: str) -> None:
-        """Refuse analysers and rules in seats where they could not answer anything: without code, or not in their own.
+        """Refuse analysers and rules in a debate without code, and in a seat that is not theirs: they could not answer.
 
-        `target` is the kind of what is debated; empty for a question.
+        `target` is the kind of the target; empty for a question.
         """
         if protocol.source:
-            return  # a protocol of the user may have code that is no target, and other questions for them
+            return  # a user's own protocol may give them code without a target, and other questions
         own = {program: role for role, program in protocol.programs.items()}
         asked = [(seat, spec.provider) for seat, specs in seats.items() for spec in specs]
         for seat, name in asked:
@@ -477,7 +480,7 @@ class Setup:
         for seat, spec in specs:
             try:
                 price = self.connect(spec).price(1000, 1000)
-            except NotAvailable:  # its fallback is asked instead
+            except NotAvailable:  # its fallback is called instead
                 continue
             if price is None:
                 raise PriceUnknown(

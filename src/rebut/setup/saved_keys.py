@@ -23,7 +23,7 @@ KINDS = (
     ("AIza", "GEMINI_API_KEY"),
     ("sk-", "OPENAI_API_KEY"),
 )
-"""How a key begins, and its variable."""
+"""The beginning of a key, and the variable for such keys; the longest beginnings first."""
 
 
 def path(env: Mapping[str, str]) -> Path:
@@ -31,12 +31,12 @@ def path(env: Mapping[str, str]) -> Path:
 
 
 def variable_of(key: str) -> str:
-    """The variable for a key, by how it begins; empty if that says nothing."""
+    """The variable for a key, by the key's beginning; empty for an unknown beginning."""
     return next((name for start, name in KINDS if key.startswith(start)), "")
 
 
 def saved_keys(env: Mapping[str, str]) -> dict[str, str]:
-    """The saved keys whose variables are not set. An empty one is set, too: the user wants no key there."""
+    """The saved keys whose variables are not set. An empty variable counts as set: the user wants no key there."""
     return {name: key for name, key in _all(env).items() if name not in env}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Given = Mapping[str, str | Sequence[str]]
 Find = Callable[[Callable[[str], bool]], "Sequence[FoundModel]"]
-"""Looks for those providers that the given function admits."""
+"""Looks for the providers that the given function admits."""
 
 
 @frozen
@@ -62,7 +62,7 @@ class SeatAssignment:
 
     @cached_property
     def _attended(self) -> bool:
-        """Looked at when it matters: with every seat named, it does not."""
+        """Whether the user is present. Not determined until it is needed: with every seat named, it never is."""
         return self._is_attended() if callable(self._is_attended) else self._is_attended
 
     def assign(
@@ -78,7 +78,7 @@ class SeatAssignment:
     ) -> Seats:
         """Fill each role with the models in `given`, else in the config, else found here, else with its program.
 
-        `wrote` is the family that wrote what is debated, if that is known: its critic is of another one.
+        `wrote` is the family that wrote the target, if that is known: a critic of another family is preferred.
         """
         check_effort(effort)
         roles, notes = self._protocol.seats, list[str]()
@@ -104,7 +104,7 @@ class SeatAssignment:
         elif programs and by_programs:
             self._choose_programs(chosen, programs, notes)
         if self._judge and 0 < len(chosen[self._judge]) < roles[self._judge]:
-            # Fewer models than judges: each judges more than once, in conversations of its own.
+            # Fewer models than judges: a model judges more than once, each time in a new conversation.
             named = chosen[self._judge]
             chosen[self._judge] = [named[n % len(named)] for n in range(roles[self._judge])]
         specs: dict[str, ModelSpec] = {}
@@ -112,7 +112,7 @@ class SeatAssignment:
             if not chosen[role] and (count == 0 or role == self._judge):
                 continue
             if not self._has_count(role, len(chosen[role])):
-                self._can_be_called(chosen, fallbacks or {})  # that a named model is wrong is the first error
+                self._can_be_called(chosen, fallbacks or {})  # a wrong named model is reported before an empty seat
                 raise self._too_few(role, len(chosen[role]))
             for n, spec in enumerate(chosen[role], 1):
                 seat = role if count in (0, 1) else f"{role}.{n}"
@@ -144,7 +144,7 @@ class SeatAssignment:
             ]
         for judge in named_judges:
             for seat, spec in parties.items():
-                # A person who judges the own work knows.
+                # No note for people: they know that they judge their own work.
                 if spec.provider not in PEOPLE and self._who(spec) == self._who(specs[judge]):
                     notes.append(f"{_called(judge)} is {_called(seat)}'s model too ({spec}), so it is not independent")
         for seat, spec in specs.items():
@@ -196,7 +196,7 @@ class SeatAssignment:
         return resolved(spec, self._config, self._custom, self._env)
 
     def _configured(self, role: str) -> list[ModelSpec]:
-        """The config's models for a role. A list of another length than the role's seats is for another protocol."""
+        """The config's models for a role; none if their number does not fit: they are meant for another protocol."""
         specs, count = [*map(self._resolved, self._config.seats.get(role, ()))], self._protocol.seats[role]
         return specs if count == MANY or len(specs) == max(1, count) else []
 
@@ -233,7 +233,7 @@ class SeatAssignment:
         )
         if found:
             return NotSeated(f"{needs}, got {found}", how_to, "", role)
-        # Looked at as if there were a terminal: what cannot be used is named, whether it is listed or not.
+        # As if there were a terminal: a provider that cannot be used is named whether it is listed or not.
         here = self._find(self._config.allowed) if self._find else []
         in_vain = _set_up_in_vain(here)
         return NotSeated(needs, how_to, self._unlisted(here) or ("" if in_vain else GET_ONE), role, in_vain)
@@ -329,7 +329,7 @@ class SeatAssignment:
             notes.append(f"{_called(seat)} is {third.family}, {own}: {third.why}")
 
     def _refuse_silent_programs(self, found: Sequence[FoundModel]) -> None:
-        """Without a terminal and a list, programs never take a seat that a model here could fill: the user decides."""
+        """Without a terminal and a list, give programs no seat that a model here could fill: the user must decide."""
         if self._attended or self._config.user_allow is not None or self._find is None:
             return
         if any(one.kind != "embedded" for one in self._available(found)):
@@ -344,11 +344,11 @@ class SeatAssignment:
         )
 
     def _models(self, found: Sequence[FoundModel]) -> list[FoundModel]:
-        """The models that could be used if the user were asked."""
+        """The models that rebut could use if the user allowed them."""
         return [one for one in self._available(found) if one.kind != "embedded"]
 
     def _unlisted(self, found: Sequence[FoundModel]) -> str:
-        """What to do if there are models that rebut may not choose by itself, since there is no terminal to ask at."""
+        """The hint if there are models that rebut may not choose by itself without a terminal; else empty."""
         names = [] if self._attended else list(dict.fromkeys(one.name for one in self._models(found)))
         return f"{UNATTENDED} {_to_list(names)}" if names else ""
 
@@ -363,7 +363,7 @@ class SeatAssignment:
         notes.append(f"{BY_PROGRAMS}{self._why_none()}; {' and '.join(taken)}, which apply fixed rules")
 
     def _why_none(self) -> str:
-        """Why no model takes a seat: none is here, or those that are here may not be used."""
+        """Why no model takes a seat: none is here, or the ones that are here may not be used."""
         lists = self._config.user_allow is not None or self._config.repo_allow is not None
         every = self._find(lambda _: True) if self._find and lists else []
         barred = [one.name for one in self._available(every) if one.kind != "embedded"]
@@ -373,7 +373,7 @@ class SeatAssignment:
     # The judge, families and fallbacks. ---------------------------------------------------------------------------
 
     def _model_of_judge(self, parties: Mapping[str, ModelSpec]) -> tuple[str, ModelSpec]:
-        """The party whose model judges by default: the first, but no person who has argued the case."""
+        """The party whose model judges by default: the first, but instead of a person who argued the case a model."""
         party, spec = next(iter(parties.items()))
         if spec.provider in PEOPLE and party not in self._protocol.silent:
             models = [(seat, other) for seat, other in parties.items() if other.provider not in PEOPLE]
@@ -383,7 +383,7 @@ class SeatAssignment:
     def _family(self, seat: str, spec: ModelSpec, *, spared: bool = False) -> str:
         """The family of a model. A silent seat is never asked, so its model need not be available.
 
-        Neither need the model of a seat with a fallback (`spared`), which then takes over at the first call.
+        With a fallback (`spared`), it need not be available either: the fallback takes over at the first call.
         """
         try:
             return self._connect(spec).family
@@ -393,7 +393,7 @@ class SeatAssignment:
             raise
 
     def _who(self, spec: ModelSpec) -> str:
-        """What a spec means, to compare two of them: the first provider with its address, and the model there.
+        """A name that is equal for two specs of one model: the first provider with that address, and the model there.
 
         `here` and `here:qwen3` may be one model, and so may two tables of the config with one address.
         """
@@ -465,7 +465,7 @@ def _to_list(names: Sequence[str]) -> str:
 
 
 def _set_up_in_vain(found: Sequence[FoundModel]) -> str:
-    """What the user has a key for and cannot be used, and why."""
+    """The providers with a key, and the servers here, that cannot be used, with the reasons."""
     failing = [one for one in found if one.fails and one.kind in ("key", "server")]
     return " ".join(f"{one.name}: {one.problem}. {one.advice}" for one in failing)
 
@@ -476,7 +476,7 @@ def check_effort(effort: str) -> None:
 
 
 def permitted(config: Config, seat: str, spec: ModelSpec) -> None:
-    """Refuse a provider to which the user or the repository lets no text go (C16)."""
+    """Refuse a provider to which the user or the repository does not allow text to be sent (C16)."""
     if not config.allowed(spec.provider):
         raise UsageError(
             f"{spec.provider} ({seat}) is not among the providers that [egress] allow lists",
@@ -491,7 +491,7 @@ def told_apart(spec: ModelSpec, others: Sequence[ModelSpec]) -> ModelSpec:
 
 
 def only_seats(seats: Sequence[Participant], named: Iterable[str]) -> dict[str, str]:
-    """The single seat of each named role that may have several seats."""
+    """Role → its only seat, such as `author.1`, for each named role with numbered seats. UsageError if it has more."""
     out: dict[str, str] = {}
     for role in named:
         mine = [p.seat for p in seats if p.seat.startswith(f"{role}.")]
@@ -506,7 +506,7 @@ def only_seats(seats: Sequence[Participant], named: Iterable[str]) -> dict[str, 
 
 
 def is_self_debate(record: Record, seats: Sequence[Participant], protocol: Protocol) -> bool:
-    """Whether one model has two sides already, which the user has allowed."""
+    """Whether one model has two sides in the recorded debate, which the user allowed then."""
     judging = [p.seat for p in seats if protocol.judge and p.seat.partition(".")[0] == protocol.judge]
     parties = [record.model(str(p.spec)) for p in seats if p.seat not in judging and p.spec.provider != "human"]
     return len(set(parties)) < len(parties)
@@ -519,7 +519,7 @@ def _of_new_family(able: Sequence[FoundModel], families: Collection[str]) -> Fou
 
 
 def _judge_of_new_family(able: Sequence[FoundModel], families: Collection[str]) -> FoundModel | None:
-    """A judge of a family without a seat. That counts for more here than how the model is reached."""
+    """A judge of a family without a seat, at best a known family; how the model is reached does not matter."""
     return min((one for one in able if one.family not in families), key=lambda one: one.any_family, default=None)
 
 

@@ -20,7 +20,7 @@ class CheckedTable:
     does: str
     """What rebut does with it, in one line."""
     lacks: tuple[str, ...] = ()
-    """What is valid, but worth knowing."""
+    """What is missing in it, though it is valid without."""
 
 
 def checked_tables(path: Path, env: Mapping[str, str]) -> list[CheckedTable]:

@@ -27,7 +27,7 @@ A_PLAN = 120
 QUICK = {"timeout": 60, "calls": 10, "usd": 1}
 DEEP = {"timeout": 240, "calls": 40, "usd": 5}
 ROLES = ("proposer", "challenger", "critic", "judge")
-"""Where to look for the model of a user who named only one, in this order."""
+"""The roles in which to look for the model of a user who named only one, in this order."""
 THRIFTY_TOKENS = 300_000
 REVIEWED = "Name a commit, a range A..B or a file, or use - to read a diff from standard input"
 BEGINNING = 100_000
@@ -47,7 +47,7 @@ class Verb:
     def first_look(
         self, given: Mapping[str, object], wanted: Wanted | None = None, *, quick: bool = False, deep: bool = False
     ) -> FirstLook:
-        """What the verb chooses where nothing is given."""
+        """The values that the verb chooses where the user gives none."""
         from rebut.engine.protocol import load
 
         if twice := next((role for role, who in self.roles.items() if who and given.get(role)), ""):
@@ -81,14 +81,14 @@ class Verb:
 
 @frozen
 class FirstLook:
-    """What a verb chooses for a debate where the user did not."""
+    """The values that a verb chooses for a debate where the user gives none."""
 
     verb: str
     values: Mapping[str, object]
     """Seats and settings."""
     limits: Mapping[str, float]
     thrifty: bool
-    """Limit tokens instead of dollars if a price is unknown: the user gave neither limit."""
+    """Whether to limit tokens instead of dollars if a price is unknown, since the user gave neither limit."""
 
 
 def ask(models: Sequence[str] = ()) -> Verb:
@@ -155,7 +155,7 @@ def planned(
     naming: str = "--with claude,codex",
     **named: Any,
 ) -> Plan:
-    """The plan. With a first look, an error is about models, not about seats; `naming` is how to name these."""
+    """Make the plan. With a first look, its errors name models, not seats; `naming` shows how to name models."""
     if first_look is None:
         return setup.plan(protocol, topic, **named)
     named |= first_look.values
@@ -165,11 +165,11 @@ def planned(
         from rebut.engine.protocol import load
         from rebut.setup.discover import GET_ONE
 
-        # With one model named, there is no other here.
+        # The user named one model, and no other is here.
         if one := next((who for role in ROLES if isinstance(who := named.get(role), str) and who), ""):
             other = "rules" if one.partition(":")[0] == "lint" else "SPEC"
             listed = any(first_look.values.get(role) == one for role in ROLES)
-            # A silent author is never asked; it was wanted as the judge.
+            # A silent seat is never asked: what is missing is the model that would judge.
             role = "judge" if error.role in load(protocol).silent else error.role
             add = f"--with {one},{other}" if listed else f"--{role} {other}"
             none = "" if error.why_none == GET_ONE else error.why_none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_LINES = {
+_FAMILIES = {
     "chatgpt": "openai",
     "claude": "anthropic",
     "codestral": "mistralai",
@@ -36,5 +36,5 @@ def family_of(model: str) -> str:
     *vendors, name = model.lower().split("/")
     if vendors and vendors[0] not in ("", ".", "..", "~"):  # these begin the path of a file
         return vendors[-1]
-    line = re.match(r"[a-z]+", name)
-    return _LINES.get(line[0], "") if line else ""
+    first_word = re.match(r"[a-z]+", name)
+    return _FAMILIES.get(first_word[0], "") if first_word else ""

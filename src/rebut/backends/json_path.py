@@ -10,7 +10,7 @@ from rebut.backends.cli_tools.tables import Pick
 from rebut.core.json_value import Json, count as whole_number
 from rebut.core.text import decoded
 
-_LOOKED_AT = 200
+_MOST_STARTS = 200
 
 
 class Extract:
@@ -25,7 +25,7 @@ class Extract:
         """The text of the first pick that finds any."""
         for pick in picks:
             found = [_spelled(value) for value in self._values(pick)]
-            if text := _one(found, pick.how):
+            if text := _combined(found, pick.how):
                 return text
         return ""
 
@@ -68,7 +68,7 @@ def _spelled(value: Json) -> str:
         return ""
 
 
-def _one(found: list[str], how: str) -> str:
+def _combined(found: list[str], how: str) -> str:
     if not found:
         return ""
     if how == "join":
@@ -105,7 +105,7 @@ def _json(text: str) -> list[Json]:
     if value is None:
         lines = text.splitlines(keepends=True)
         starts = [n for n, line in enumerate(lines) if line[:1] in ("{", "[")]
-        for n in reversed(starts[-_LOOKED_AT:]):
+        for n in reversed(starts[-_MOST_STARTS:]):
             value = decoded("".join(lines[n:]))
             if value is not None:
                 break

@@ -14,8 +14,8 @@ from rebut.core.types import Finding, Reply, Request, Usage
 
 NAME, FAMILY, FORM = "rules 1", "rules", "Judgement"
 MOST_NAMED = 8
-_STANDS = ("found", "moved")
-_OVER = ("resolved", "withdrawn")
+_PRESENT = ("found", "moved")
+_CLOSED = ("resolved", "withdrawn")
 
 
 class Rules:
@@ -34,7 +34,7 @@ class Rules:
 
 def judged(findings: Sequence[Finding]) -> dict[str, Json]:
     # A ruling on a finding that is fixed or withdrawn would open it again.
-    findings = [one for one in findings if one.status not in _OVER]
+    findings = [one for one in findings if one.status not in _CLOSED]
     weighed = [(one, *weigh(one)) for one in findings]
     serious = [one for one, ruling, severity, _ in weighed if ruling == "valid" and severity != "P3"]
     bare = [one for one, ruling, _, _ in weighed if ruling == "missing evidence" and one.severity != "P3"]
@@ -57,14 +57,14 @@ def judged(findings: Sequence[Finding]) -> dict[str, Json]:
 
 def weigh(one: Finding) -> tuple[str, str, str]:
     """Ruling, severity and reason for one finding."""
-    standing = [mark for mark in one.marks if mark in _STANDS]
+    present = [mark for mark in one.marks if mark in _PRESENT]
     absent = one.marks.count("absent")
     at_most = "P2" if one.severity == "P1" else one.severity
     if absent and absent == len(one.marks):
         return "invalid", at_most, "what it cites is not there"
-    if standing and absent:
-        return "valid", at_most, f"{len(standing)} of its quotes were found, {absent} of its citations are absent"
-    if standing:
+    if present and absent:
+        return "valid", at_most, f"{len(present)} of its quotes were found, {absent} of its citations are absent"
+    if present:
         rule = " (an analyser's rule)" if one.rule_based else ""
         return "valid", one.severity, f"what it quotes is there{rule}"
     if "located" in one.marks and not absent:

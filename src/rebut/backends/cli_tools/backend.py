@@ -332,10 +332,10 @@ class Pieces:
         self._stream, self._wanted = shape.stream, shape.wanted
         self._on_text = on_text
         self._is_notice = is_notice
-        self._held = ""
+        self._unshown = ""
         """Text that may turn out to be a notice instead of an answer; it is not shown until that is clear."""
-        self._length = 0
-        """Characters of the answer so far. As long as `_held` has them all, nothing was shown yet."""
+        self._received = 0
+        """Characters of the answer so far. As long as `_unshown` has them all, nothing was shown yet."""
 
     def take(self, line: bytes) -> bool:
         """Read one line. Return True if it must be kept: it is not JSON, or the table picks a value from it.
@@ -355,8 +355,8 @@ class Pieces:
         for pick in self._stream:
             for piece in picked(item, pick):
                 if isinstance(piece, str) and piece:
-                    self._length += len(piece)
-                    self._held += piece
-                    if not (len(self._held) == self._length and self._is_notice(self._held)):
-                        self._on_text(self._held)
-                        self._held = ""
+                    self._received += len(piece)
+                    self._unshown += piece
+                    if not (len(self._unshown) == self._received and self._is_notice(self._unshown)):
+                        self._on_text(self._unshown)
+                        self._unshown = ""

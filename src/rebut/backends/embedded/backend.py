@@ -46,18 +46,18 @@ class Local:
             self._notes.append(f"{self._name} has no levels of effort; {effort} was ignored")
 
     async def complete(self, request: Request) -> Reply:
-        loop, gone = asyncio.get_running_loop(), threading.Event()
+        loop, cancelled = asyncio.get_running_loop(), threading.Event()
 
         def on_piece(piece: str) -> bool:
-            if piece and not gone.is_set():
+            if piece and not cancelled.is_set():
                 loop.call_soon_threadsafe(request.on_text, piece)
-            return gone.is_set()
+            return cancelled.is_set()
 
         window = Window(self._engine, request, on_piece)
         try:
             text = await asyncio.to_thread(self._answer, request, window)
         except asyncio.CancelledError:
-            gone.set()  # the thread stops at its next token
+            cancelled.set()  # the thread stops at its next token
             raise
         except Stopped:
             raise ParticipantFailed("crashed", f"{self._name} was stopped in the middle of its answer") from None

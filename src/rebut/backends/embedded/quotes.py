@@ -12,17 +12,18 @@ def shortened(text: str, most: int) -> str:
     """Shorten a text to about `most` characters by leaving out its middle. Quotes that are cut stay closed (C7)."""
     if len(text) <= most:
         return text
-    to, on = most * 2 // 5, len(text) - most * 3 // 5
-    to, on = text.rfind("\n", 0, to) + 1 or to, text.find("\n", on) + 1 or on
+    head_end, tail_start = most * 2 // 5, len(text) - most * 3 // 5
+    head_end = text.rfind("\n", 0, head_end) + 1 or head_end
+    tail_start = text.find("\n", tail_start) + 1 or tail_start
     for fence in _FENCE.finditer(text):  # in a text of long lines, the cut must not split a fence
-        to = fence.start() if fence.start() < to <= fence.end() else to
-        on = fence.end() + 1 if fence.start() < on <= fence.end() else on
-    closing, opening = (_quote_at(text, place) for place in (to, on))
+        head_end = fence.start() if fence.start() < head_end <= fence.end() else head_end
+        tail_start = fence.end() + 1 if fence.start() < tail_start <= fence.end() else tail_start
+    closing, opening = (_quote_at(text, place) for place in (head_end, tail_start))
     return (
-        f"{text[:to]}[…]\n"
+        f"{text[:head_end]}[…]\n"
         + (f"«end {closing}»\n" if closing else "")
         + (f"«begin {opening}»\n[…]\n" if opening else "")
-        + text[on:]
+        + text[tail_start:]
     )
 
 

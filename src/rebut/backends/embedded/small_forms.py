@@ -84,18 +84,20 @@ class _Form:
         self._complaints = "\n".join(rows).lower()
         self._before = _object_in(sent_back.reply) if sent_back else {}
         tail = prompt.rpartition("«end ")[2].partition("»")[2] or prompt
-        self._missed = _unique(_ASKED.findall("\n".join(rows)))
-        self._asked = _unique([*_ASKED.findall(tail), *self._missed])
+        self._complaint_ids = _unique(_ASKED.findall("\n".join(rows)))
+        self._asked = _unique([*_ASKED.findall(tail), *self._complaint_ids])
         """Ids that the question itself names: a list by id has one entry for each."""
         self._ids = _unique([*_DEFINED.findall(prompt), *self._asked])
 
     def tree(self) -> Tree:
         """Fill all fields, or after a send-back only those that the complaints name: the others stay as they were."""
         parts = self._properties(self._schema)
-        missed = {name: part for name, part in parts.items() if self._is_missed(name, part)} if self._before else {}
-        if not missed:
+        to_redo = (
+            {name: part for name, part in parts.items() if self._has_complaint(name, part)} if self._before else {}
+        )
+        if not to_redo:
             return self._object(self._schema, "")
-        return {**self._before, **self._object({"properties": missed, "required": list(missed)}, "")}
+        return {**self._before, **self._object({"properties": to_redo, "required": list(to_redo)}, "")}
 
     def choose_all(self, tree: Tree) -> Json:
         """Ask for all small values at once, and insert them."""
@@ -166,9 +168,9 @@ class _Form:
     def _id_list(self, name: str, label: str) -> Choice:
         earlier = self._before.get(name)
         kept = tuple(str(id) for id in earlier) if isinstance(earlier, list) else ()
-        options = [id for id in self._missed if id not in kept] or self._ids
+        options = [id for id in self._complaint_ids if id not in kept] or self._ids
         few: Schema = {"type": "array", "items": {"enum": list(options)}, "maxItems": len(options[:ITEMS])}
-        return Choice(label, {**few, "minItems": 1} if self._missed else few, kept)
+        return Choice(label, {**few, "minItems": 1} if self._complaint_ids else few, kept)
 
     def _text(self, label: str, about: str) -> Tree:
         text = self._answer(TEXT.format(label=label, about=_colon(about)), SENTENCES)
@@ -203,7 +205,7 @@ class _Form:
         texts = "items" in schema and self._resolved(schema["items"]).get("type") == "string"
         return bool(self._ids) and texts and bool(re.search(r"\bids\b", about))
 
-    def _is_missed(self, name: str, part: Schema) -> bool:
+    def _has_complaint(self, name: str, part: Schema) -> bool:
         """Whether a complaint names this field: by its name, the name of a part, or a long word of its description."""
         words = {_spaced(name), *map(_spaced, self._properties(self._resolved(part)))}
         words |= set(re.findall(r"[a-z]{8,}", _description(part).lower())) - _COMMON

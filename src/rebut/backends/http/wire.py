@@ -148,7 +148,7 @@ class Wire(ABC):
                     asked = _shorter(request) if "room" in self._refused else request
                     sent, body = self.body(asked, self._refused)
                     sent |= {"room"} if asked.thinking else set()
-                    data = _written(body)
+                    data = _as_json(body)
                     try:
                         await self._call(request, data, partial)
                     except HttpFailed as failed:
@@ -176,9 +176,9 @@ class Wire(ABC):
             ) from None
 
     def _refused_part(self, failed: HttpFailed, sent: set[str]) -> str | None:
-        passing = failed.status == 0 or (failed.status >= 500 and failed.status not in (500, 501))
+        transient = failed.status == 0 or (failed.status >= 500 and failed.status not in (500, 501))
         no_model = failed.kind == "missing tool" and failed.status == 400
-        if passing or no_model or failed.kind in ("auth", "rate limit"):
+        if transient or no_model or failed.kind in ("auth", "rate limit"):
             return None
         message = failed.detail.lower()
         if (
@@ -323,7 +323,7 @@ def _shorter(request: Request) -> Request:
     return replace(request, max_output=request.max_output - request.thinking, thinking=0)
 
 
-def _written(body: Mapping[str, Json]) -> bytes:
+def _as_json(body: Mapping[str, Json]) -> bytes:
     """A request as JSON. pydantic is many times faster than `json`, but refuses lone surrogates."""
     import pydantic_core
 

@@ -18,7 +18,7 @@ SEVERITIES = (Option("1", "P1", "P1"), Option("2", "P2", "P2"), Option("3", "P3"
 MOST_LINES = 60
 """Lines of a text that are shown before the person types `?`."""
 ENTER = ("", "\r", "\n")
-TIED = "\u00a0"
+NO_BREAK = "\u00a0"
 """The space between words that stay on one line."""
 
 
@@ -85,7 +85,7 @@ class Decisions:
         for line in printable(text).splitlines() or [""]:
             lead = indent + " " * (len(line) - len(line.lstrip(" ")))
             rows = wrapped(line.strip(), columns() - 2, indent=lead, hanging=f"{lead}  ", break_words=True)
-            self._write("\n".join(rows).replace(TIED, " ") + "\n")
+            self._write("\n".join(rows).replace(NO_BREAK, " ") + "\n")
 
     # Decisions by single keys.
 
@@ -247,7 +247,7 @@ def _named(options: Sequence[Option]) -> list[str]:
 
 def _side_by_side(*parts: str) -> str:
     """Join the parts into one row, which is not wrapped inside a part that begins with a bracket."""
-    return "   ".join(part.replace(" ", TIED) if part.startswith("[") else part for part in parts if part)
+    return "   ".join(part.replace(" ", NO_BREAK) if part.startswith("[") else part for part in parts if part)
 
 
 def _chosen(options: Sequence[Option], pressed: str) -> Option | None:

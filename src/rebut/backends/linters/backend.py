@@ -98,16 +98,16 @@ class Lint:
         strays = {n: LOOSE for n, c in enumerate(change, 1) if c.before is None and c.path.endswith(DIFFS)}
         unread |= strays
         loose = f"{change[next(iter(strays)) - 1].path} is {LOOSE}" if strays else ""
-        if wanted and not new.whole and not new.caught:
+        if wanted and not new.whole and not new.findings:
             why = "; ".join(dict.fromkeys(unread.values()))
             raise ParticipantFailed("crashed", f"no analyser could read any changed file: {why}", _install())
-        sifted = sift(old.caught, new.caught, change)
+        sifted = sift(old.findings, new.findings, change)
         model = ", ".join(f"{name} {self._versions[name]}".strip() for name in names) or "no analyser"
         skipped = [
             c.path for n, c in enumerate(change, 1) if c.after is not None and n not in wanted and n not in strays
         ]
         notes, self._notes = [*self._notes, f"lint ({model}): {sifted.tally}"], []
-        answer = _critique(sifted, change, unread, old, model, _said(skipped))
+        answer = _critique(sifted, change, unread, old, model, _remark_on_skipped(skipped))
         numbers = {c.path: n for n, c in enumerate(change, 1)}
         answer["earlier"] = _earlier(request.material.findings, answer, numbers, new)
         # Bytes that are not text become replacement characters, as elsewhere.
@@ -127,7 +127,7 @@ def _install() -> str:
     return f"Run `{with_extra('lint')}`."
 
 
-def _said(paths: Sequence[str]) -> list[str]:
+def _remark_on_skipped(paths: Sequence[str]) -> list[str]:
     """The remark on changed files that no analyser reads; none if there are no such files."""
     if not paths:
         return []
@@ -150,7 +150,7 @@ def _critique(
     skipped: Sequence[str],
 ) -> dict[str, Json]:
     files = {number: changed.path for number, changed in enumerate(change, 1)}
-    more = len(sifted.stand) - MOST
+    more = len(sifted.new) - MOST
     remarks = [f"Rule-based, by {model}: {sifted.tally}."]
     if more > 0:
         remarks.append(f"{more} more findings count and are not listed; those listed are the most severe.")
@@ -161,8 +161,8 @@ def _critique(
         if number not in unread
     ]
     remarks += [f"{one[:1].upper()}{one[1:]}." for one in skipped]
-    findings: list[Json] = [_raised(one, change[one.file.number - 1]) for one in sifted.stand[:MOST]]
-    clean = not sifted.stand and not unread
+    findings: list[Json] = [_finding_json(one, change[one.file.number - 1]) for one in sifted.new[:MOST]]
+    clean = not sifted.new and not unread
     return {
         "findings": findings,
         "agrees": clean,
@@ -178,14 +178,14 @@ def _earlier(
     """The state of earlier findings. One that is not raised again is fixed only if all of its file was read."""
     raised = answer["findings"]
     assert isinstance(raised, list)
-    there = [_words_and_place(row) for row in raised if isinstance(row, dict)]
-    gone = _gone(findings, there)
+    raised_now = [_words_and_place(row) for row in raised if isinstance(row, dict)]
+    missing = _not_raised_again(findings, raised_now)
     out: list[Json] = [
         {"id": one.id, "reason": "The analysers report it again.", "state": "still there"}
         for one in findings
-        if one not in gone
+        if one not in missing
     ]
-    for one in gone:
+    for one in missing:
         number = numbers.get(one.place.rpartition(":")[0], 0)
         if not number or len(raised) == MOST:
             continue
@@ -201,14 +201,14 @@ def _words_and_place(row: Mapping[str, Json]) -> tuple[str, str]:
     return str(row["text"]), str(first.get("place", "")) if isinstance(first, dict) else ""
 
 
-def _gone(findings: Sequence[Finding], there: Sequence[tuple[str, str]]) -> list[Finding]:
+def _not_raised_again(findings: Sequence[Finding], raised_now: Sequence[tuple[str, str]]) -> list[Finding]:
     """The earlier findings that are not raised again: no new finding has the same text and file.
 
     If a file had the same finding more often before than now, those at other places than now are not raised again.
     """
     out: list[Finding] = []
-    left = Counter((text, place.rpartition(":")[0]) for text, place in there)
-    for one in sorted(findings, key=lambda one: (one.text, one.place) not in there):
+    left = Counter((text, place.rpartition(":")[0]) for text, place in raised_now)
+    for one in sorted(findings, key=lambda one: (one.text, one.place) not in raised_now):
         key = (one.text, one.place.rpartition(":")[0])
         left[key] -= 1
         if left[key] < 0:
@@ -216,7 +216,7 @@ def _gone(findings: Sequence[Finding], there: Sequence[tuple[str, str]]) -> list
     return out
 
 
-def _raised(one: LinterFinding, changed: Changed) -> Json:
+def _finding_json(one: LinterFinding, changed: Changed) -> Json:
     fix = fixes.as_lines(one.edits, one.file.lines, one.line)
     line = line_to_cite(one, changed.added)
     first, last = (fix.first, fix.last) if fix else (line, line)
@@ -242,7 +242,7 @@ class LintedSide:
     """What was found in one version of the files, and which files were not read completely and why."""
 
     copies: list[FileCopy] = field(default_factory=list)
-    caught: list[LinterFinding] = field(default_factory=list)
+    findings: list[LinterFinding] = field(default_factory=list)
     unread: dict[int, str] = field(default_factory=dict)
     whole: set[int] = field(default_factory=set)
     """Files that at least one analyser has read."""
@@ -263,7 +263,7 @@ async def analysed(
     turn = asyncio.Semaphore(AT_ONCE)
     until = clock() + seconds
 
-    async def one(
+    async def run(
         side: LintedSide, folder: Path, analyser: Analyser, path: Path, copies: Sequence[FileCopy], home: Path
     ) -> None:
         async with turn:
@@ -281,7 +281,7 @@ async def analysed(
                 mine = [one for one in side.copies if analyser in one.readers]
                 size = 1 if analyser.one_by_one else BATCH
                 for start in range(0, len(mine), size):
-                    group.create_task(one(side, base / name, analyser, path, mine[start : start + size], home))
+                    group.create_task(run(side, base / name, analyser, path, mine[start : start + size], home))
     return sides["old"], sides["new"]
 
 
@@ -302,17 +302,17 @@ async def _run(
     try:
         ended = await process.run_program(argv, cwd=folder, env=env, seconds=seconds, on_spawn=on_spawn, mark=Path(own))
     except OSError as error:
-        return _lost(side, copies, f"{analyser.name} cannot be started: {error.strerror}")
+        return _mark_unread(side, copies, f"{analyser.name} cannot be started: {error.strerror}")
     if ended.cut:
         why = f"no report within {seconds:g} s" if ended.cut == "time" else "its report is too large"
-        return _lost(side, copies, f"{analyser.name}: {why}")
+        return _mark_unread(side, copies, f"{analyser.name}: {why}")
     if ended.code not in analyser.exits:
-        return _lost(side, copies, f"{analyser.name}: exit {ended.code}{_last_error(ended.err)}")
+        return _mark_unread(side, copies, f"{analyser.name}: exit {ended.code}{_last_error(ended.err)}")
     try:
-        caught, unread = read_report(analyser, ended.out, copies, folder)
+        found, unread = read_report(analyser, ended.out, copies, folder)
     except ValueError as error:
-        return _lost(side, copies, f"{analyser.name}: its report cannot be read: {error}")
-    side.caught += caught
+        return _mark_unread(side, copies, f"{analyser.name}: its report cannot be read: {error}")
+    side.findings += found
     for one in copies:
         if one.number in unread:
             side.unread.setdefault(one.number, f"{analyser.name} could not read all of it")
@@ -320,7 +320,7 @@ async def _run(
             side.whole.add(one.number)
 
 
-def _lost(side: LintedSide, copies: Sequence[FileCopy], why: str) -> None:
+def _mark_unread(side: LintedSide, copies: Sequence[FileCopy], why: str) -> None:
     for one in copies:
         side.unread.setdefault(one.number, why)
 

@@ -62,7 +62,7 @@ def read_report(
     by_name = {one.name: one for one in copies}
     found, unread = [], set()
     for item in at(whole, report.items):
-        one = _caught(analyser, item, by_name, folder)
+        one = _finding(analyser, item, by_name, folder)
         if one is None:
             raise ValueError("a finding in a file that it was not given")
         found.append(one)
@@ -75,7 +75,7 @@ def read_report(
     return found, unread
 
 
-def _caught(analyser: Analyser, item: Json, by_name: Mapping[str, FileCopy], folder: Path) -> LinterFinding | None:
+def _finding(analyser: Analyser, item: Json, by_name: Mapping[str, FileCopy], folder: Path) -> LinterFinding | None:
     report = analyser.output
     places = [p for p in at(item, report.within) if fits(p, report.where)] if report.within else [item]
     place = places[0] if places else None
@@ -228,16 +228,14 @@ def _rows(text: str) -> tuple[int, ...]:
 class Sifted:
     """The findings that count, and how many others there are."""
 
-    stand: tuple[LinterFinding, ...]
+    new: tuple[LinterFinding, ...]
     already: int
     outside: int
 
     @property
     def tally(self) -> str:
-        raised = len(self.stand) + self.already + self.outside
-        return (
-            f"{raised} raised, {self.already} already there, {self.outside} outside the change, {len(self.stand)} new"
-        )
+        raised = len(self.new) + self.already + self.outside
+        return f"{raised} raised, {self.already} already there, {self.outside} outside the change, {len(self.new)} new"
 
 
 def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change: Sequence[Changed]) -> Sifted:
@@ -249,24 +247,24 @@ def sift(before: Sequence[LinterFinding], after: Sequence[LinterFinding], change
     A finding that became more severe is new: in a call of several lines, a line other than its own may have changed.
     """
     added = {number: changed.added for number, changed in enumerate(change, 1)}
-    lined = sorted(after, key=lambda c: _touched(c, added[c.file.number]))
+    untouched_first = sorted(after, key=lambda c: _touched(c, added[c.file.number]))
     left = Counter[tuple[tuple[str, ...], str]]((_key(c), c.grade.severity) for c in before)
-    rest = [one for one in lined if not _taken(left, _key(one), one.grade.severity)]
+    rest = [one for one in untouched_first if not _use_up(left, _key(one), one.grade.severity)]
     anywhere = Counter[tuple[tuple[str, ...], str]]()
     for (key, severity), count in left.items():
         anywhere[key[1:], severity] += count
-    stand, outside = [], 0
+    new, outside = [], 0
     for one in rest:
-        if _taken(anywhere, _key(one)[1:], one.grade.severity):
+        if _use_up(anywhere, _key(one)[1:], one.grade.severity):
             continue
         if _touched(one, added[one.file.number]):
-            stand.append(one)
+            new.append(one)
         else:
             outside += 1
-    known = SilencedLines(change)
-    marked = [replace(one, silenced=known.of(one)) for one in stand]
+    silenced_lines = SilencedLines(change)
+    marked = [replace(one, silenced=silenced_lines.origin(one)) for one in new]
     ordered = sorted(marked, key=lambda c: (c.severity, c.file.path, c.line, c.tool, c.rule, c.message))
-    return Sifted(tuple(ordered), len(after) - len(stand) - outside, outside)
+    return Sifted(tuple(ordered), len(after) - len(new) - outside, outside)
 
 
 class SilencedLines:
@@ -282,7 +280,7 @@ class SilencedLines:
         self._stays = _LineIndex([_unwritten(changed) for changed in change])
         self._left: dict[tuple[str, ...], int] = {}
 
-    def of(self, one: LinterFinding) -> Silenced:
+    def origin(self, one: LinterFinding) -> Silenced:
         reader = next(a for a in one.file.readers if a.name == one.tool)
         places = _comments(one, reader.silenced) if reader.silenced else []
         for line in places:
@@ -359,7 +357,7 @@ def _silences(silenced: str, line: str, rule: str) -> bool:
 SEVERITIES = ("P1", "P2", "P3")
 
 
-def _taken(left: Counter[tuple[tuple[str, ...], str]], key: tuple[str, ...], severity: str) -> bool:
+def _use_up(left: Counter[tuple[tuple[str, ...], str]], key: tuple[str, ...], severity: str) -> bool:
     """Whether an old finding, at least as severe, has this key; if so, it is used up."""
     for known in reversed(SEVERITIES[: SEVERITIES.index(severity) + 1]):
         if left[key, known] > 0:

@@ -235,8 +235,8 @@ def _providers(
         _check_name(name, file)
         mine = tables.get(name, {})
         # An address in the user's file is not overruled by a variable that only the shipped table names.
-        quiet = {"base_url_env": ""} if "base_url" in mine else {}
-        table = {**shipped.get(name, {}), **quiet, **mine}
+        no_variable = {"base_url_env": ""} if "base_url" in mine else {}
+        table = {**shipped.get(name, {}), **no_variable, **mine}
         wire, address, variable = (table.get(key, "") for key in ("wire", "base_url", "base_url_env"))
         if not wire or not (address or variable):
             raise ConfigError(f"{file}: providers.{name} has no {'base_url' if wire else 'wire'}", _EXAMPLE)

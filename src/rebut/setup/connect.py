@@ -67,14 +67,14 @@ def connector(
         if tool := config.tool(spec.provider):
             return _tool(spec, tool, env, needed=not rehearsal)
         if spec not in known:  # the same spec is connected for the plan and for its calls
-            known[spec] = reached(spec)
+            known[spec] = connect_provider(spec)
         return known[spec]
 
-    def reached(spec: ModelSpec) -> Connection:
+    def connect_provider(spec: ModelSpec) -> Connection:
         provider = config.need_provider(spec.provider)
         if rehearsal and provider.api_key_env:  # a dry run calls nothing, so it needs no key
-            return _reached(spec, provider, {provider.api_key_env: "none", **env})
-        return _reached(spec, provider, env)
+            return _http(spec, provider, {provider.api_key_env: "none", **env})
+        return _http(spec, provider, env)
 
     return connect
 
@@ -186,7 +186,7 @@ def _tool(
     return Connection(limited, family=command.family, context_file=tool.context_file, far=True)
 
 
-def _reached(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
+def _http(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connection:
     from rebut.backends.families import family_of
     from rebut.backends.http.wire import ROOM_TO_THINK
 

@@ -246,7 +246,7 @@ async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
     if isinstance(listed, int):
         # Another program may use the port, so the server does not count as here, but the user sees what answered.
         said = f"{place} answered {listed} when asked for its models"
-        refused = _of_refusal(provider, listed)
+        refused = _refusal_hint(provider, listed)
         return FoundModel(provider.name, "server", problem=said, advice=refused, has_key=bool(key))
     able = [m for m in listed if not any(word in m.lower() for word in _NO_DEBATERS)]
     chosen = [provider.model] if provider.model else able
@@ -256,7 +256,7 @@ async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
     return FoundModel(provider.name, "server", True, f"{provider.name} at {place}", specs)
 
 
-def _of_refusal(provider: Provider, status: int) -> str:
+def _refusal_hint(provider: Provider, status: int) -> str:
     name, variable = provider.name, provider.api_key_env
     if status not in (401, 403):
         return "If it is a model server, check base_url: most need /v1 at its end."

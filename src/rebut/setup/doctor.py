@@ -136,8 +136,8 @@ async def examine(
     env: Mapping[str, str] | None = None,
 ) -> list[Health]:
     """Examine all providers concurrently. Without `in_folder`, context files are not tested."""
-    space = DoctorTools(config, connect, in_folder, seconds, env or {})
-    return list(await asyncio.gather(*(_one(f, space, offline, deep) for f in found)))
+    tools = DoctorTools(config, connect, in_folder, seconds, env or {})
+    return list(await asyncio.gather(*(_examine(f, tools, offline, deep) for f in found)))
 
 
 @frozen
@@ -156,7 +156,7 @@ def families(healths: Sequence[Health]) -> list[str]:
     return list(dict.fromkeys(h.family for h in healths if h.can_debate and not h.only_shows))
 
 
-async def _one(one: FoundModel, tools: DoctorTools, offline: bool, deep: bool) -> Health:
+async def _examine(one: FoundModel, tools: DoctorTools, offline: bool, deep: bool) -> Health:
     config, connect = tools.config, tools.connect
     tool = config.tools.get(one.name)
     efforts = tuple(tool.efforts) if tool else EFFORTS if one.kind == "key" else ()

@@ -162,7 +162,7 @@ class Setup:
             seats = self._seats(made, {**made.models, **given}, options, effort, usual.seats)
         except NotSeated:  # a program that cannot answer is reported before an empty seat
             texts = {role: [who] if isinstance(who, str) else who for role, who in given.items()}
-            self._fits_programs(made, {role: [*map(ModelSpec.parse, who)] for role, who in texts.items()}, kind)
+            self._refuse_programs(made, {role: [*map(ModelSpec.parse, who)] for role, who in texts.items()}, kind)
             raise
         plan = Plan(
             protocol=made,
@@ -196,7 +196,7 @@ class Setup:
         usual_limit = (options.usual_limits or {}).get("usd") is not None or not in_config
         asked = (options.limits or {}).get("usd") is not None
         self._affordable(plan, "--max-usd" if asked else "the default limit" if usual_limit else "the config's limit")
-        self._fits_programs(made, {p.seat: (p.spec, *plan.fallbacks.get(p.seat, ())) for p in plan.seats}, kind)
+        self._refuse_programs(made, {p.seat: (p.spec, *plan.fallbacks.get(p.seat, ())) for p in plan.seats}, kind)
         self._readable(plan)
         return plan
 
@@ -315,44 +315,44 @@ class Setup:
     def plan_of(self, record: Record, changes: Mapping[str, Any] | None = None) -> Plan:
         """The plan of a recorded session, with the changes of a fork."""
         changes = {k: v for k, v in (changes or {}).items() if v is not False and v not in (None, "", ())}
-        was = record.opened
-        made = load(was.source or was.protocol)
+        opened = record.opened
+        made = load(opened.source or opened.protocol)
         before, fallbacks = participants(record)
         only = only_seats(before, changes)
         changes = {only.get(name, name): value for name, value in changes.items()}
         # A default judge has the model of a party. If a fork changes that model, it changes the judge's too.
         specs = {p.seat: p.spec for p in before if not p.default or p.seat in changes}
-        there = [*(p.seat for p in before), *(role for role, count in made.seats.items() if not count)]
-        specs |= {seat: ModelSpec.parse(str(changes[seat])) for seat in there if seat in changes}
+        all_seats = [*(p.seat for p in before), *(role for role, count in made.seats.items() if not count)]
+        specs |= {seat: ModelSpec.parse(str(changes[seat])) for seat in all_seats if seat in changes}
         if effort := str(changes.get("effort") or ""):
             check_effort(effort)
             specs = {seat: spec if seat in changes else replace(spec, effort=effort) for seat, spec in specs.items()}
-        values = {**was.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *there)}}
+        values = {**opened.settings, **{k: v for k, v in changes.items() if k not in (*NO_SETTINGS, *all_seats)}}
         settings = settings_of(made, values)
         made = made.with_settings(settings)
         for role, count in made.seats.items():
-            held = max(1, sum(seat.startswith(f"{role}.") for seat in there))
-            if count > 0 and count != held:
+            recorded = max(1, sum(seat.startswith(f"{role}.") for seat in all_seats))
+            if count > 0 and count != recorded:
                 raise UsageError(
-                    f"a fork keeps its number of {role}s: the session has {held}, not {count}",
+                    f"a fork keeps its number of {role}s: the session has {recorded}, not {count}",
                     "Start a new debate for another number.",
                 )
         # A seat that only the old settings need, such as the person of a manual review, is not in the fork.
-        gone = load(was.source or was.protocol).with_settings(settings_of(made, was.settings)).models
-        gone = {seat: text for seat, text in gone.items() if seat not in made.models and seat not in changes}
-        specs = {seat: spec for seat, spec in specs.items() if gone.get(seat) != str(spec)}
+        dropped = load(opened.source or opened.protocol).with_settings(settings_of(made, opened.settings)).models
+        dropped = {seat: text for seat, text in dropped.items() if seat not in made.models and seat not in changes}
+        specs = {seat: spec for seat, spec in specs.items() if dropped.get(seat) != str(spec)}
         specs |= {seat: ModelSpec.parse(text) for seat, text in made.models.items() if seat not in specs}
         # A stand-in that the user did not name has the model of another seat, and changes with it.
         models = {p.seat: str(p.spec) for p in before}
         named = {seat: [str(s) for s in more] for seat, more in fallbacks.items()}
         named = {s: more for s, more in named.items() if s not in made.stand_ins or more != [models[made.stand_ins[s]]]}
-        named = {seat: more for seat, more in named.items() if seat in specs or seat not in gone}
+        named = {seat: more for seat, more in named.items() if seat in specs or seat not in dropped}
         allow_same_model = bool(changes.get("allow_same_model")) or is_self_debate(record, before, made)
         assignment = SeatAssignment(made, self.config, self.connect, custom=self._backends, env=self.env)
         seats = assignment.fill(specs, fallbacks=named, allow_same_model=allow_same_model)
         reviewed = record.facts.get("target")
         kind = str(reviewed.value.get("kind")) if reviewed and isinstance(reviewed.value, dict) else ""
-        self._fits_programs(made, {p.seat: (p.spec,) for p in seats.participants if p.seat in changes}, kind)
+        self._refuse_programs(made, {p.seat: (p.spec,) for p in seats.participants if p.seat in changes}, kind)
         kept: dict[str, Any] = {p.seat: {"persona": p.persona, "sampling": p.sampling} for p in before}
         if isinstance(values.get("rounds"), int):
             capped = int(self.config.capped("rounds", values["rounds"]))
@@ -361,16 +361,16 @@ class Setup:
         limits = Limits.from_json({**record.limits, **self.narrowed(record), **self.permitted_limits(asked_for)})
         plan = Plan(
             protocol=made,
-            topic=str(changes.get("topic", was.topic)),
+            topic=str(changes.get("topic", opened.topic)),
             seats=[replace(p, **kept.get(p.seat, {})) for p in seats.participants],
             settings=settings,
-            workspace=Path(was.workspace),
+            workspace=Path(opened.workspace),
             limits=limits,
             fallbacks=seats.fallbacks,
             one_model=seats.one_model,
             notes=(*seats.notes, *self.lowered({**asked_for, "rounds": changes.get("rounds")}), *self.config.notices),
             decided="rounds" not in changes,
-            started_in=was.started_in,
+            started_in=opened.started_in,
             most_rounds=self._most_rounds,
         )
         self._affordable(plan, "the session's limit" if asked_for.get("usd") is None else "--max-usd")
@@ -431,7 +431,7 @@ class Setup:
             )
         return str(full)
 
-    def _fits_programs(self, protocol: Protocol, seats: Mapping[str, Sequence[ModelSpec]], target: str) -> None:
+    def _refuse_programs(self, protocol: Protocol, seats: Mapping[str, Sequence[ModelSpec]], target: str) -> None:
         """Refuse analysers and rules in a debate without code, and in a seat that is not theirs: they could not answer.
 
         `target` is the kind of the target; empty for a question.

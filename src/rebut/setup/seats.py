@@ -145,22 +145,22 @@ class SeatAssignment:
         for judge in named_judges:
             for seat, spec in parties.items():
                 # No note for people: they know that they judge their own work.
-                if spec.provider not in PEOPLE and self._who(spec) == self._who(specs[judge]):
+                if spec.provider not in PEOPLE and self._model_id(spec) == self._model_id(specs[judge]):
                     notes.append(f"{_called(judge)} is {_called(seat)}'s model too ({spec}), so it is not independent")
         for seat, spec in specs.items():
             if seat not in protocol.silent:  # nothing is sent to a silent seat
                 permitted(self._config, seat, spec)
-        spared = fallbacks or {}
+        with_fallback = fallbacks or {}
         filled = [
-            Participant(s, spec, self._family(s, spec, spared=s in spared), default=s in default)
+            Participant(s, spec, self._family(s, spec, has_fallback=s in with_fallback), default=s in default)
             for s, spec in specs.items()
         ]
         families = {p.family for p in filled if p.seat in parties}
-        if len(families) == 1 < len({self._who(spec) for spec in parties.values()}) and "" not in families:
+        if len(families) == 1 < len({self._model_id(spec) for spec in parties.values()}) and "" not in families:
             notes.append(f"all debaters are of one family ({families.pop()}): less independent than two families")
         others = self._fallbacks(specs, parties, fallbacks or {}, allow_same_model)
         every = [*specs.values(), *(spec for more in others.values() for spec in more)]
-        names = {spec.identity: who for spec in every if (who := self._who(spec)) != spec.identity}
+        names = {spec.identity: who for spec in every if (who := self._model_id(spec)) != spec.identity}
         return Seats(tuple(filled), others, tuple(notes), names)
 
     def _judges(self, seat: str) -> bool:
@@ -216,7 +216,7 @@ class SeatAssignment:
         for role, specs in chosen.items():
             for spec in () if role in self._protocol.silent else specs:
                 permitted(self._config, role, spec)
-                self._family(role, spec, spared=role in fallbacks)
+                self._family(role, spec, has_fallback=role in fallbacks)
 
     def _too_few(self, role: str, found: int) -> NotSeated:
         from rebut.setup.discover import GET_ONE
@@ -271,7 +271,7 @@ class SeatAssignment:
         """
         named = [spec for role, specs in chosen.items() if role != self._judge for spec in specs]
         families = self._families(chosen) | ({wrote} - {""})
-        models = {self._who(spec) for spec in named}
+        models = {self._model_id(spec) for spec in named}
         repeated = False
         for role, count in self._protocol.seats.items():
             if chosen[role] or role == self._judge or not count:
@@ -279,7 +279,7 @@ class SeatAssignment:
             for n in range(1, (MOST_FOUND if count == MANY else count) + 1):
                 one = next((o for o in able if o.family == wrote and role in self._protocol.silent), None)
                 one = one or _of_new_family(able, families)
-                one = one or next((o for o in able if self._who(o.specs[0]) not in models), None)
+                one = one or next((o for o in able if self._model_id(o.specs[0]) not in models), None)
                 if one is None and count == MANY and n > 1:
                     break  # the same model in two seats of a role adds nothing
                 repeated = repeated or one is None
@@ -287,7 +287,7 @@ class SeatAssignment:
                 chosen[role].append(told_apart(one.specs[0], chosen[role]))
                 notes.append(f"the {role if count == 1 else f'{role}.{n}'} is {one.described}")
                 families.add(one.family)
-                models.add(self._who(one.specs[0]))
+                models.add(self._model_id(one.specs[0]))
         return repeated
 
     def _wants_third(self, chosen: Mapping[str, list[ModelSpec]]) -> bool:
@@ -380,19 +380,19 @@ class SeatAssignment:
             party, spec = models[0] if models else (party, spec)
         return party, spec
 
-    def _family(self, seat: str, spec: ModelSpec, *, spared: bool = False) -> str:
+    def _family(self, seat: str, spec: ModelSpec, *, has_fallback: bool = False) -> str:
         """The family of a model. A silent seat is never asked, so its model need not be available.
 
-        With a fallback (`spared`), it need not be available either: the fallback takes over at the first call.
+        If the seat `has_fallback`, it need not be available either: the fallback takes over at the first call.
         """
         try:
             return self._connect(spec).family
         except UsageError as error:
-            if seat in self._protocol.silent or (spared and isinstance(error, NotAvailable)):
+            if seat in self._protocol.silent or (has_fallback and isinstance(error, NotAvailable)):
                 return ""
             raise
 
-    def _who(self, spec: ModelSpec) -> str:
+    def _model_id(self, spec: ModelSpec) -> str:
         """A name that is equal for two specs of one model: the first provider with that address, and the model there.
 
         `here` and `here:qwen3` may be one model, and so may two tables of the config with one address.
@@ -410,7 +410,7 @@ class SeatAssignment:
         """Refuse one model in two seats, under whatever names, unless that is `allowed`; then `notes` says so."""
         seen: dict[str, str] = {}
         for seat, spec in specs.items():
-            who = self._who(spec)
+            who = self._model_id(spec)
             if spec.provider == "human" or who not in seen:
                 seen[who] = seat
                 continue
@@ -435,7 +435,12 @@ class SeatAssignment:
         stand_ins = {seat: specs[other] for seat, other in self._protocol.stand_ins.items() if other in specs}
         for seat, stand_in in stand_ins.items():
             is_model = stand_in.provider not in NO_STAND_IN
-            if is_model and seat not in out and seat in specs and self._who(stand_in) != self._who(specs[seat]):
+            if (
+                is_model
+                and seat not in out
+                and seat in specs
+                and self._model_id(stand_in) != self._model_id(specs[seat])
+            ):
                 out[seat] = (replace(stand_in, name=""),)
         for seat, more in out.items():
             if seat not in specs:
@@ -443,7 +448,7 @@ class SeatAssignment:
             for spec in more:
                 permitted(self._config, seat, spec)
                 self._connect(spec)
-                if seat not in stand_ins or self._who(stand_ins[seat]) != self._who(spec):
+                if seat not in stand_ins or self._model_id(stand_ins[seat]) != self._model_id(spec):
                     others = {other: party for other, party in parties.items() if other != seat}
                     self._must_differ({**others, seat: spec}, allow_same_model, [])
         return out

@@ -35,17 +35,17 @@ class KeyChoice:
 
 @frozen
 class Remark:
-    """A text, which may be left to what is usual."""
+    """A text that a person is asked for, often with a default."""
 
     name: str
     """The field of the form; `a.b` is the field b of its part a."""
     ask: str
     usual: Mapping[str, str] = field(default_factory=dict)
-    """Key of the first decision → the text that an empty line stands for; the empty key is for every other."""
+    """Key of the first decision → the default text, for an empty line; the empty key is for all other decisions."""
     many: str | None = None
-    """For a list with an entry per line: the field of an entry that has the text; empty if the text is the entry."""
+    """For a list with an entry per line: the field of an entry that gets the text; empty if the text is the entry."""
     each: tuple[KeyChoice, ...] = ()
-    """What is decided about every entry of a list."""
+    """The decisions about each entry of a list."""
     cites: str = ""
     """The field of an entry that gets the places which its text cites; empty if there is none."""
     also: str = ""
@@ -58,19 +58,19 @@ class Remark:
 
 @frozen
 class Listed:
-    """One of several things on which a person can rule."""
+    """One thing that a person can rule on, such as a finding."""
 
     id: str
     title: str
     text: str
     severity: str = ""
     stands: str = ""
-    """The ruling that stands already, in words; empty if the person must rule."""
+    """The ruling that was made already, in words; empty if the person must rule."""
 
 
 @frozen
 class RulingList:
-    """The list of the form for one kind of ruling, and the names of its fields there."""
+    """The list of the form for one kind of ruling, and the names of the fields of its entries."""
 
     name: str
     reason: str
@@ -80,24 +80,24 @@ class RulingList:
 
 @frozen
 class Rulings:
-    """Several things, each of which is ruled on by one key. The answers fill a list of the form."""
+    """Several things that a person rules on, each by one key. The rulings fill one or more lists of the form."""
 
     name: str
     rows: tuple[Listed, ...]
     options: tuple[Option, ...]
     ruling: str = "ruling"
-    """The name of the ruling in each row of the form …"""
+    """The field of an entry that gets the ruling."""
     severity: str = ""
-    """… of its severity, which the person may then edit; empty if there is none …"""
+    """The field of an entry that gets the severity, which the person may then edit; empty if there is none."""
     reason: str = "reason"
-    """… and of the reason."""
+    """The field of an entry that gets the reason."""
     noun: str = "finding"
     argued: bool = False
     """Whether every ruling needs a reason: where a person debates, the reason is what counts."""
     cites: str = ""
-    """The name of the places that the reason cites; empty if there is none."""
+    """The field of an entry that gets the places which the reason cites; empty if there is none."""
     lists: Mapping[str, RulingList] = field(default_factory=dict)
-    """Ruling → the list that it goes into; without any, all go into the list `name`."""
+    """Ruling → the list that it is added to; if this is empty, all rulings are added to the list `name`."""
 
 
 @frozen
@@ -112,11 +112,11 @@ class Ballot:
     remarks_first: bool = False
     """Whether the remarks are asked for before the decisions."""
     aside: str = ""
-    """The field of a reason that the person may give before the first decision, where a key alone ends the form."""
+    """The field of a reason that the person may add before the first decision; empty if there is none."""
     table: tuple[tuple[str, ...], ...] = ()
-    """Shown below the case, its header first."""
+    """Rows of a table that is shown below the case, the header first."""
     text: str = ""
-    """What it is about, such as a diff: shown below the case, line by line; of a long one the beginning."""
+    """The text to judge, such as a diff: its lines, or the first of many, are shown below the case."""
     rest: Mapping[str, Json] = field(default_factory=dict)
     """The fields of the form that a person is not asked for."""
 
@@ -125,14 +125,14 @@ class Ballot:
 
 
 def ruling(rulings: Rulings, row: Listed, value: Json, severity: str, why: str) -> dict[str, Json]:
-    """One ruling as the form has it."""
+    """One ruling as an entry of the form."""
     made: dict[str, Json] = {"id": row.id, rulings.ruling: value, rulings.reason: why}
     made |= {rulings.cites: cited(why)} if rulings.cites else {}
     return made | ({rulings.severity: severity or row.severity} if rulings.severity else {})
 
 
 def in_lists(rulings: Rulings, made: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-    """The fields of the form that rulings fill, made one by one."""
+    """The lists of the form, filled with the rulings `made`."""
     if not rulings.lists:
         return {rulings.name: [dict(row) for row in made]}
     out: dict[str, list[Json]] = {one.name: [] for one in rulings.lists.values()}
@@ -145,7 +145,7 @@ def in_lists(rulings: Rulings, made: Sequence[Mapping[str, Json]]) -> dict[str, 
 
 
 def entry(remark: Remark, said: str, decided: Mapping[str, Json]) -> Json:
-    """One entry of a list as the form has it; `decided` are the choices about it."""
+    """One entry of a list of the form, with the text `said`; `decided` are the decisions about it."""
     if not remark.many:
         return said
     made: dict[str, Json] = {remark.many: said}
@@ -162,7 +162,7 @@ def cited(text: str) -> list[Json]:
 
 
 def nested(fields: Mapping[str, Json]) -> dict[str, Json]:
-    """The fields of a form: those of its parts are put into these."""
+    """The fields of a form, with `a.b` moved into the part `a` as its field `b`."""
     out: dict[str, Json] = {}
     for name, value in fields.items():
         part, dot, inner = name.partition(".")
@@ -180,10 +180,10 @@ class Unfilled(Exception):
 
 
 def answered(ballot: Ballot, sent: Mapping[str, Any]) -> dict[str, Json]:
-    """The form that a ballot fills, from what a person sent at once; `Unfilled` if something is missing.
+    """The filled form, from all that a person entered, sent at once; `Unfilled` if something is missing.
 
-    `picks` has a key for each decision, `rulings` a key, severity and reason for each id, `remarks` a text or, for a
-    list, a text and the keys of its decisions for each entry, and `reason` the one that goes with the first decision.
+    In `sent`, `picks` has a key for each decision, `rulings` a key, severity and reason for each id, `remarks` a text
+    or, for a list, a text and the keys of its decisions for each entry, and `reason` the reason for the first decision.
     """
     picks, rulings, remarks = (_table(sent.get(name)) for name in ("picks", "rulings", "remarks"))
     form: dict[str, Json] = dict(ballot.rest)

@@ -1,7 +1,7 @@
-"""A provider's caps: requests and tokens a minute, and calls at once. Kept by one process, or shared by several.
+"""A provider's caps: requests and tokens a minute, and calls at once, for one process or shared by several.
 
-A request is sent when its turn has come, and turns are handed out at an even pace (GCRA with a burst of one), so that a
-provider that counts by the second sees no more than one that counts by the minute.
+Each request waits for its turn. Turns come at an even pace (GCRA with a burst of one), so that a cap also holds for a
+provider that counts its requests by the second.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rebut.core.errors import ParticipantFailed
 from rebut.core.frozen import frozen
 
 USED = 0.93
-"""The part of a cap that is used. Requests that leave at an even pace do not arrive quite so evenly."""
+"""The part of a cap that rebut uses. Requests sent at an even pace do not arrive quite so evenly."""
 
 
 @frozen
@@ -34,7 +34,7 @@ class Caps:
 
     @property
     def most(self) -> int:
-        """The requests that the provider permits in `span` seconds, the shortest time that it may count by."""
+        """The requests that the provider permits in `span` seconds, the shortest time for which it may count them."""
         return max(1, (self.rpm or 0) // 60)
 
     @property
@@ -51,7 +51,7 @@ def _nothing() -> None:
 
 
 on_send: ContextVar[Callable[[], None]] = ContextVar("on_send", default=_nothing)
-"""Called by the client at the moment when it sends a request: it may be later than its turn."""
+"""The client calls this when it sends a request, which may be later than the request's turn."""
 
 
 class Admission(Protocol):
@@ -60,23 +60,23 @@ class Admission(Protocol):
     async def turn(
         self, provider: str, caps: Caps, tokens: int, on_wait: Callable[[float], None]
     ) -> Callable[[], None]:
-        """Wait for the turn of a request that takes at most so many tokens. `on_wait` gets the seconds, if any.
+        """Wait for the turn of a request of at most `tokens` tokens. `on_wait` is called with the seconds, if any.
 
-        Returns what is to be called when it is sent.
+        Returns a function for the caller to call when it sends the request.
         """
 
     def give_back(self, provider: str, caps: Caps, tokens: int) -> None:
-        """The request took so many tokens less than were reserved for it."""
+        """Give back tokens that were reserved for a request and not used."""
 
     def pause(self, provider: str, seconds: float) -> None:
-        """The provider wants no request for so long, from any debate."""
+        """Let no debate send the provider a request for `seconds`."""
 
     def slot(self, provider: str, caps: Caps) -> AbstractAsyncContextManager[None]:
-        """Around a request: one of the calls that the provider permits at once."""
+        """Enter this around a request: it counts as one of the calls that the provider permits at once."""
 
 
 class OwnAdmission:
-    """The turns of one process. Its calls at once are counted by the backend itself."""
+    """The turns of one process. The backend itself counts its calls at once."""
 
     def __init__(self) -> None:
         self._next: dict[str, tuple[float, float]] = {}
@@ -89,13 +89,13 @@ class OwnAdmission:
         while wait := await self._reserved(provider, caps, tokens):
             try:
                 on_wait(wait)
-            except ParticipantFailed:  # the call does not wait so long: its turn is for the next one
+            except ParticipantFailed:  # the call does not wait that long: the next call gets its turn
                 self.take_back(provider, caps, tokens)
                 raise
             await asyncio.sleep(wait)
             if self._paused.get(provider, 0.0) <= time.monotonic():
                 break
-            # The provider has asked all calls to wait since. Turns that passed meanwhile must not leave together.
+            # Meanwhile the provider asked all calls to wait. Calls whose turn has passed must not be sent together.
             caps, tokens = Caps(caps.rpm), 0
         return _nothing
 
@@ -115,7 +115,7 @@ class OwnAdmission:
         return at - now
 
     def take_back(self, provider: str, caps: Caps, tokens: int) -> None:
-        """A turn that was reserved is not used."""
+        """Cancel a reserved turn that is not used."""
         request, token = self._next.get(provider, (0.0, 0.0))
         self._next[provider] = (
             request - (1 / caps.requests_a_second if caps.rpm else 0.0),
@@ -138,7 +138,7 @@ _admission: Admission = OwnAdmission()
 
 
 def admission() -> Admission:
-    """What decides in this process."""
+    """The admission that this process uses."""
     return _admission
 
 
@@ -147,6 +147,6 @@ def is_shared() -> bool:
 
 
 def share(shared: Admission | None) -> None:
-    """Let an admission that several processes share decide; None for this process's own."""
+    """Use an admission that several processes share; None for this process's own."""
     global _admission
     _admission = shared or OwnAdmission()

@@ -13,11 +13,11 @@ from rebut.core.frozen import frozen
 Kind = Literal["file", "commit", "section", "url", "other"]
 
 LONGEST = 400
-"""Longer than any place that a person or a model writes; also what keeps every pattern here linear."""
+"""Characters of a place at most: more than a person or a model writes. The limit keeps every pattern here linear."""
 LONGEST_URL = 2_000
 LONGEST_QUOTE = 20_000
 LAST_LINE = 999_999_999
-"""A higher line is read as this one: no file has either."""
+"""A higher line number is read as this one: no file has so many lines."""
 
 
 def _words_of(text: str) -> frozenset[str]:
@@ -33,7 +33,7 @@ EXTENSIONS = _words_of(
     "yaml yml zig zsh"
 )
 SHORT = _words_of("c h m r v d log lock mod sum el ex fs cs")
-"""Extensions that are also everyday names: without a slash or a line they are a file only inside backticks."""
+"""Extensions that also end everyday words: without a slash or a line, such a word is a file only inside backticks."""
 BARE_NAMES = _words_of(
     "Makefile Dockerfile Jenkinsfile Procfile Vagrantfile Gemfile Rakefile Justfile justfile LICENSE README "
     "CHANGELOG CODEOWNERS Containerfile BUILD WORKSPACE"
@@ -76,7 +76,7 @@ CALL = re.compile(r"\w\(.*\)$")
 
 @frozen
 class Place:
-    """A place, parsed. Lines are 0 when none is named."""
+    """A place, parsed. `start` and `end` are 0 if no line is named."""
 
     kind: Kind
     path: str = ""
@@ -90,18 +90,18 @@ class Place:
 
 @frozen(slots=False)
 class Citation:
-    """A place, and the words that are said to be there."""
+    """A place, and the words that a text quotes from it."""
 
     place: str
     quote: str = ""
     known: Place | None = field(default=None, compare=False)
     """The place, if it is known without parsing the text."""
     shorter: str = field(default="", compare=False)
-    """Where the quote may also have ended, if its text has quotation marks and does not tell."""
+    """The quote up to a quotation mark inside it, if it is not clear whether the quote ends there."""
 
     @classmethod
     def of(cls, place: str, quote: str = "", paths: Iterable[str] = ()) -> Citation:
-        """`paths` are files that exist: one of them may have a name that would be read as something else."""
+        """`paths` are existing files: without them, an unusual name might not be parsed as a path."""
         text = place.strip()
         return cls(text, quote.strip("\r\n"), exact_place(text, paths))
 
@@ -111,7 +111,7 @@ class Citation:
 
 
 def exact_place(text: str, paths: Iterable[str]) -> Place | None:
-    """A place that is one of these paths, letter by letter, with or without lines; the longest path counts."""
+    """The place if `text` is exactly one of these paths, with or without lines. The longest matching path counts."""
     for path in sorted((one for one in paths if text.startswith(one)), key=len, reverse=True):
         if found := EXACT_LINES.fullmatch(text, len(path)):
             return _ranged(Place("file", path), found[1] or "0", found[2])
@@ -122,7 +122,7 @@ EXACT_LINES = re.compile(r"(?::(\d{1,400})(?:-(\d{1,400}))?)?")
 
 
 def understand(place: str) -> Place:
-    """Parse the content of a field for places: more lenient than in prose, since it is meant as a place."""
+    """Parse a text that is meant as a place, such as a field of a form: more lenient than `is_place` with prose."""
     text = place.strip().strip("`*\"'<>").strip()
     if not text or len(text) > LONGEST or "\0" in text:
         return Place("other")
@@ -148,7 +148,7 @@ def understand(place: str) -> Place:
     last = path.rstrip("/").rpartition("/")[2]
     plain = line.start or path.endswith("/") or _extension(last) in EXTENSIONS or last in BARE_NAMES or path[:2] == "./"
     sure = plain and (" " not in path or bool(_extension(last)))
-    # What may or may not be a path (`TCP/IP`, `src/thing`) is looked up; if it is absent, that counts against no case.
+    # A text that may not be a path (`TCP/IP`, `src/thing`) is "other": it is looked up, but never marked as absent.
     return Place("file" if sure else "other", path, line.start, line.end, reversed=line.reversed)
 
 
@@ -165,7 +165,7 @@ def _ranged(place: Place, first: str, last: str | None) -> Place:
 
 
 def _with_slashes(path: str) -> str:
-    """A path as it is written on Windows, or with `\\_` for an underscore in Markdown, as it is in the workspace."""
+    """The path as in the workspace: `/` for the backslash of Windows, or an underscore for the `\\_` of Markdown."""
     return path.replace("\\_", "_") if "/" in path else path.replace("\\", "/")
 
 
@@ -197,7 +197,7 @@ def is_place(text: str, ticked: bool = False) -> bool:
     if DOMAIN.match(path) or path.lower() in NOT_FILES or not re.search(r"[^\W\d]", path):
         return False
     if path.startswith(("/", "../")) and line.start:
-        return True  # it leads out of the workspace: to be looked up, and absent
+        return True  # it leads out of the workspace, so the lookup will mark it as absent
     if path.startswith("/"):
         return False
     last = path.rstrip("/").rpartition("/")[2]
@@ -254,7 +254,7 @@ IN_FRONT = re.compile(
     r"\W{0,9}(?:(?:and|also|but|so|then|now)\s)?(?:in|at|on)\s(?:the file\s)?(?:lines?\s[\d–—-]+\s(?:of|in)\s)?[`*]*",
     re.I,
 )
-"""What a sentence begins with before a place, if it says next what is there: `In a.py line 3, ...`."""
+"""The beginning of a sentence that names a place and then says what is there: `In a.py line 3, ...`."""
 CELL = re.compile(r"[`*)\]]{0,4}\s*\|\s*")
 QUOTES = re.compile(
     r"\b(?:quotes?|quoted|quotation|code|text|words?|lines?|contents?|snippets?|excerpts?|evidence|says|reads|shows|source"
@@ -278,7 +278,7 @@ BOTH = re.compile(r"(?P<place>\S+)[ :]{1,3}(?:(?P<said>[\"“].+)|'(?P<quote>[^\
 
 LONGEST_SAID = 2_000
 MOST_INNER = 16
-"""Quotation marks inside one quote; with more of them it is not read."""
+"""Quotation marks inside a quote at most; a quote with more of them is ignored."""
 SAME = {
     '"': re.compile(r'(?<!(?<!\\)\\)"'),
     "“": re.compile("[“”]"),
@@ -289,7 +289,7 @@ SAME = {
 STRAIGHT_TO_CURLY = re.compile(r"\"[^\"“”]{1,2000}(?=”)")
 CURLY_TO_STRAIGHT = re.compile(r"“[^\"“”]{1,2000}\"")
 COMPLETE = re.compile(r"[\w)\]}'\"’”`…%]")
-"""What stands before a mark that ends a quote; in code, no string begins directly after it."""
+"""A character before a mark that ends a quote; in code, no string begins directly after such a character."""
 SINGLE = re.compile(r"(?<!\w)'|'(?!\w)")
 """A single quotation mark that is no apostrophe."""
 BEGINS = re.compile(r"[\s(\[—–][\"“”'‘’][^\W_]")
@@ -297,10 +297,10 @@ IN_SINGLE = re.compile(r"(?<!\w)'$")
 PREFIX = re.compile(r"(?:^|\W)[fFrRbBuUL]{1,2}$")
 BESIDE = re.compile(r"$|[\s.,;:!?)\]}>|*_`'’”\"…—–/-]")
 CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–])")
-"""What stands after a mark that ends a quote, and seldom after one that begins a string in code."""
+"""The text after a mark that ends a quote; it seldom comes after a mark that begins a string in code."""
 ANOTHER = re.compile(r"\w\.\w{1,12}(?::L?|#L)\d")
 CITED = re.compile(r"(?::L?|#L)\d+(?:[-–—:]L?\d+)?[`)\]*:,—–\s]*\s$")
-"""Before a quotation mark: a place, so that a quote begins with it."""
+"""A place before a quotation mark, which therefore begins a quote."""
 SENTENCE = re.compile(r"[.;!?]\s")
 UNSEEN = "\ufeff\u200b\u200e\u200f\u2060"
 """A byte order mark and other characters without a width."""
@@ -319,7 +319,7 @@ class _Piece:
 
 
 def find_citations(text: str) -> list[FoundCitation]:
-    """Every citation in prose or Markdown, in order. Fenced code is not searched; the line above may quote it."""
+    """Every citation in prose or Markdown, in order. Fenced code is not searched, but may be a quote."""
     found: list[FoundCitation] = []
     fence, depth, waiting = "", 0, -1
     body: list[str] = []
@@ -327,7 +327,7 @@ def find_citations(text: str) -> list[FoundCitation]:
     for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         line = line.rstrip("\r")
         if marked and not MARKER.match(line):
-            # a block quote ends, and with it the code in it; unless only the fence has a marker, which is a mistake
+            # a block quote ends, and with it the fenced code in it, unless only the fence has a marker, by mistake
             if body:
                 _lend(found, waiting, body)
                 fence, waiting, body = "", -1, []
@@ -352,7 +352,7 @@ def find_citations(text: str) -> list[FoundCitation]:
             found += _on_line(line, number, pieces, header)
             waiting = len(found) - 1 if len(found) > before and _closes(line, pieces) else -1
         elif line.strip(" \t>"):
-            waiting = -1  # a heading or a sentence is between them: the block belongs to that
+            waiting = -1  # a heading or a sentence comes between place and block: the block belongs to that
         if not fence and not header and line.lstrip(" \t>").startswith("|"):
             header = line  # the first row of a table
     return found
@@ -369,7 +369,7 @@ def _unmarked(line: str, depth: int) -> str:
 
 
 def _may_cite(line: str) -> bool:
-    """Whether a line may contain a citation. Most do not; one pattern for all would take thirty times as long."""
+    """Whether a line may contain a citation. Most do not; a single pattern would take thirty times as long."""
     if SOME_SIGN.search(line):
         return True
     folded = line.casefold()
@@ -442,19 +442,19 @@ def _in_ticks(code: str, line: str, start: int, end: int) -> _Piece:
     if is_place(code, True):
         return _Piece(start, end, code, "", "tick")
     if (both := BOTH.fullmatch(code)) and is_place(both["place"], True):
-        # `a.py:3 "x = 1"`: in one pair of backticks they belong together, whatever is around them
+        # `a.py:3 "x = 1"`: in one pair of backticks, place and quote belong together, whatever is around them
         if both["quote"]:
             return _Piece(start, end, both["place"], both["quote"], "tick")
         said = _said(both["said"], 0)
         if said and said.end == len(both["said"]):
             return _Piece(start, end, both["place"], said.quote or said.place, "tick", said.shorter)
     if end < len(line) and line[end].isalnum() and not _complete(line, start, end - 1):
-        return _Piece(start, end)  # a string in backticks begins here: the rest of the code is unknown
+        return _Piece(start, end)  # this backtick begins a string in the code, whose end is unknown
     return _Piece(start, end, "", code, "tick")
 
 
 def _said(line: str, start: int) -> _Piece | None:
-    """The quote that begins with this mark, read to its end."""
+    """The quote that begins with the mark at `start`; None if it does not end."""
     if line.startswith('"""', start):
         ends = [line.find('"""', start + 3, start + LONGEST_SAID)]
         first, after = start + 3, 3
@@ -470,11 +470,11 @@ def _said(line: str, start: int) -> _Piece | None:
 
 
 def _ends(line: str, start: int) -> list[int]:
-    """Where the quote that begins here may end; the last of these is where it is read to.
+    """The positions where the quote that begins at `start` may end; it is read to the last of them.
 
-    Quoted code may have the same marks inside: `"i["cost"] + 1"`. They come in pairs, so that every second one is
-    either the end, or the beginning of a string. It is the end if no string can begin there, because of what is before
-    it. It is not the end if code follows. If both are possible, as in `"join(", ", rows)"`, the longer text counts.
+    Quoted code may have the same marks inside: `"i["cost"] + 1"`. They come in pairs, so every second mark either ends
+    the quote or begins a string. It ends the quote if the text before it shows that no string can begin there. It does
+    not if code follows. If both are possible, as in `"join(", ", rows)"`, the longer text counts.
     """
     if mixed := STRAIGHT_TO_CURLY.match(line, start):
         return [mixed.end()]
@@ -491,7 +491,7 @@ def _ends(line: str, start: int) -> list[int]:
             continue
         if IN_SINGLE.search(line, max(start + 1, at - 2), at) and line.count("'", start + 1, at) % 2:
             last = at if CLOSES.match(line, at + 1) else last
-            continue  # a string in single quotation marks begins with it: `char == '"'`
+            continue  # the mark is inside a string in single quotation marks: `char == '"'`
         closing = line[at] not in "“‘"
         complete = _complete(line, start, at) and BESIDE.match(line, at + 1)
         if closing and complete and _is_whole(line[start + 1 : at]):
@@ -499,10 +499,10 @@ def _ends(line: str, start: int) -> list[int]:
         if closing and (complete or CLOSES.match(line, at + 1)):
             ends.append(at)
         if line[start + 1].isspace():
-            return ends  # a mark that stands alone
+            return ends  # after white space, only the next mark can end the quote
         inside = True
     if at > start and not inside and CLOSES.match(line, at + 1) and line[at] not in "“‘":
-        return [*ends, at]  # the last string in the quoted code does not end
+        return [*ends, at]  # the last string in the quoted code has no end
     if not ends and (mixed := CURLY_TO_STRAIGHT.match(line, start)):
         return [mixed.end() - 1]
     return ends or ([last] if last > 0 else [])
@@ -515,7 +515,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _complete(line: str, start: int, at: int) -> bool:
-    """Whether the mark here cannot be the beginning of a string in code, because of what is before it."""
+    """Whether the text before the mark at `at` shows that no string in code begins there."""
     before = line[max(start + 1, at - 3) : at]
     return bool(before) and COMPLETE.match(before[-1]) is not None and not PREFIX.search(before)
 
@@ -525,7 +525,7 @@ def _words(word: str, at: int) -> Iterator[_Piece]:
     opening = len(word) - len(word.lstrip(OPENING))
     core = word[opening:].rstrip(CLOSING)
     if "." not in core and "/" not in core and ":" not in core and "#" not in core:
-        return  # nearly every word: addresses and places all have one of these
+        return  # nearly every word; addresses and places all have one of these characters
     if url := URL.search(core):
         if (url.start() == 0 or core[url.start() - 1] in "([") and len(core) <= LONGEST_URL:
             yield _Piece(at + opening + url.start(), at + opening + len(core), url[0])
@@ -578,7 +578,7 @@ def _quote(line: str, pieces: list[_Piece], index: int, used: set[int], header: 
     if index + 1 < len(pieces):
         after = pieces[index + 1]
         between = line[end : after.start]
-        # `a.py`, `b` is a list; `a.py:3` `b` is a place and what is there
+        # `a.py`, `b` is a list; `a.py:3` `b` is a place and its quote
         lined = at_line or ":" in piece.place
         beside = between.strip() not in ("", ",") or (between.isspace() and lined)
         if after.quote and not after.place and after.start >= end and len(between) <= 60:

@@ -1,8 +1,7 @@
 """Threads for disk syncs: several debates in one process wait for the disk without blocking each other.
 
-`run_in_executor` costs more than most of this work itself: two futures, a lock and a wake-up of the loop for each
-call. Here a thread does all the work that waits, and the loop receives all that is done at once. Decision 0005 has the
-figures.
+`run_in_executor` for each sync would cost more than most syncs: two futures, a lock and a wake-up of the loop. Here a
+thread does all waiting work, and the loop receives all finished work at once. Decision 0005 has the figures.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ class DiskThreads:
         self._todo: deque[tuple[Callable[[], None], Then]] = deque()
         self._done: deque[tuple[Then, OSError | RuntimeError | None]] = deque()
         self._notified = False
-        """The loop will call `_hand_back`, and has not yet."""
+        """Whether a call of `_hand_back` by the loop is due."""
         self._working = 0
 
     def run(self, work: Callable[[], None], then: Then) -> None:
-        """Do `work`, which may raise OSError, in a thread."""
+        """Do `work`, which may raise OSError, in a thread; then call `then` in the loop."""
         self._todo.append((work, then))
         self._start()
 
@@ -42,7 +41,7 @@ class DiskThreads:
             self._loop.run_in_executor(None, self._work).add_done_callback(self._ended)
 
     def _work(self) -> None:
-        """In a thread: do what waits until nothing does."""
+        """In a thread: do the waiting work until there is none."""
         while self._todo:
             try:
                 work, then = self._todo.popleft()
@@ -61,14 +60,14 @@ class DiskThreads:
                     self._loop.call_soon_threadsafe(self._hand_back)
 
     def _hand_back(self) -> None:
-        self._notified = False  # first, so that work that is done from here on notifies the loop again
+        self._notified = False  # first, so that work that ends from here on notifies the loop again
         while self._done:
             then, failed = self._done.popleft()
             then(failed)
 
     def _ended(self, thread: asyncio.Future[None]) -> None:
         self._working -= 1
-        self._start()  # for work that came after the thread had looked for the last time
+        self._start()  # for work that was added after the thread found none
 
 
 disk_threads = PerLoop(DiskThreads).get

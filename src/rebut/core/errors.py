@@ -8,7 +8,7 @@
     │   ├── PriceUnknown       a dollar limit, and a model whose price is unknown
     │   └── UnknownSession     no session, or more than one, has that name
     ├── NothingRead            the target: none of its files can be read, so there is no review
-    ├── ParticipantFailed      a participant: it gave no answer; carries a class, is never an argument
+    ├── ParticipantFailed      a participant: it gave no answer; has a class, never counts as an argument
     ├── TooFewReplies          participants: fewer answered than the protocol needs
     ├── Aborted                the protocol: it cannot continue, and gives the reason; resumable
     ├── RecordError            the record: it cannot be written, read or trusted
@@ -68,9 +68,10 @@ class NotAvailable(UsageError):
 
 
 class NotSeated(UsageError):
-    """The seat of a `role` is empty: no model was named for it, and none was found. `why_none` says why none was.
+    """The seat of `role` is empty: no model was named for it, and none was found. `why_none` says why none was found.
 
-    `in_vain` is what the user has set up and cannot be used, which comes first: it was meant to have the seat.
+    `in_vain` names the models that the user has set up but that cannot be used, with reasons. It is the first part of
+    the hint, since the user meant one of them to fill the seat.
     """
 
     def __init__(self, message: str, hint: str = "", why_none: str = "", role: str = "", in_vain: str = "") -> None:
@@ -102,7 +103,7 @@ class NothingRead(RebutError):
 class ParticipantFailed(RebutError):
     """A participant gave no usable answer. `kind` is one of `types.FAILURES`.
 
-    A call that failed may have been billed: what it used and what that cost are kept, as far as they are known.
+    A call that failed may have been billed: `usage` and `usd` are what it used and cost, as far as that is known.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class ParticipantFailed(RebutError):
 
 
 class TooFewReplies(RebutError):
-    """`ask_all` got fewer answers than `need`; the failures are open again for resume. `kinds` are their classes."""
+    """`ask_all` got fewer answers than `need`. Resume repeats the failed calls. `kinds` are the failures' classes."""
 
     def __init__(self, message: str, hint: str = "", kinds: tuple[str, ...] = ()) -> None:
         super().__init__(message, hint)
@@ -145,7 +146,7 @@ class RecordLost(RecordError):
 
 
 class RecordAltered(RecordError):
-    """A line of the journal does not carry the hash of the line before it."""
+    """A line of the journal is not an event, or does not follow from the line before it."""
 
 
 class RecordNewer(RecordError):
@@ -195,7 +196,7 @@ class WaitingForCaller(Paused):
         self.question = question
         self.schema = schema
         self.followup = followup
-        """The end of the question when it was asked before: what was wrong with the answer, or what it asked to see."""
+        """Comes after a question that was asked before: what was wrong with the answer, or the context it asked for."""
 
 
 class DeadlineReached(Paused):

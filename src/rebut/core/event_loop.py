@@ -19,7 +19,7 @@ P = ParamSpec("P")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine."""
+    """Run a coroutine and return its result."""
     try:
         work.send(None)
     except StopIteration as done:
@@ -27,7 +27,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return result
     import asyncio
 
-    return asyncio.run(work)  # it continues where it waits in `started`
+    return asyncio.run(work)  # the coroutine continues where it waits, in `started`
 
 
 def is_running() -> bool:
@@ -36,7 +36,7 @@ def is_running() -> bool:
 
 
 def refuse_to_wait(name: str, instead: str) -> None:
-    """Refuse a public function that waits for its result where a loop is running: it would stop that loop."""
+    """UsageError if a loop is running: a public function that waits for its result would block that loop."""
     if is_running():
         from rebut.core.errors import UsageError
 
@@ -47,20 +47,20 @@ def refuse_to_wait(name: str, instead: str) -> None:
 
 
 class PerLoop(Generic[T]):
-    """A value of which each event loop has one, made when it is first needed."""
+    """One value per event loop, made when it is first needed."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
         self._values: dict[asyncio.AbstractEventLoop, T] = {}
 
     def get(self) -> T:
-        """That of the running loop."""
+        """The value of the running loop."""
         import asyncio
 
         loop = asyncio.get_running_loop()
         if loop not in self._values:
-            # What waits refers to its loop, so a weak key would never expire: closed loops are removed by hand.
-            # Other threads do the same for their loops meanwhile, so a copy is looked through.
+            # Values refer to their loop, so a weak key would never expire: closed loops are removed by hand. Other
+            # threads add and remove loops at the same time, so this iterates over a copy.
             for old in [known for known in list(self._values) if known.is_closed()]:
                 self._values.pop(old, None)
             self._values[loop] = self._make()
@@ -69,13 +69,13 @@ class PerLoop(Generic[T]):
 
 @coroutine
 def started() -> Generator[None, None, None]:
-    """Returns once a loop is running. Await this before the first use of asyncio."""
+    """Wait until a loop is running. Await this before the first use of asyncio."""
     if not is_running():
         yield
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """The result of a function that takes a while: from a thread, so that a running loop can do other work."""
+    """The result of a slow function. It is called in a thread if a loop is running, so that it does not block it."""
     if not is_running():
         return function(*args, **options)
     import asyncio
@@ -84,7 +84,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
 
 
 async def gather(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """All results: one after the other until a loop is running, then the rest at once."""
+    """The results of all coroutines, run one after the other until a loop is running, then the rest at once."""
     results: list[T] = []
     for at, one in enumerate(work):
         if is_running():

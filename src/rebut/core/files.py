@@ -15,10 +15,10 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def read(path: Path | str, most: int | None = None, *, pipes: bool = False) -> bytes:
-    """The content of a regular file, or its first bytes. OSError for anything else, and it never waits.
+    """The content of a regular file, or its first `most` bytes. OSError for anything else; opening never blocks.
 
-    A named pipe without a writer would be opened for ever, and a device has no end. With `pipes` a pipe is read too, as
-    a shell makes them for `<(…)`; one without a writer is empty.
+    Opening a named pipe without a writer would block for ever, and a device has no end. With `pipes`, named pipes are
+    read too, such as a shell makes for `<(…)`; a pipe without a writer is empty.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     try:
@@ -52,9 +52,9 @@ def not_writable(folder: Path) -> str:
 
 
 def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -> bool:
-    """Write `data` to `path`, all of it or nothing: to a file beside it first, which then takes its place.
+    """Write `data` to `path`, all of it or nothing: to a new file beside it, which is then renamed to `path`.
 
-    The file has `mode`, less the user's umask, from the start. Without `replace` a file that is already there stays,
+    The file has `mode`, less the user's umask, from the start. Without `replace`, an existing file stays as it is
     and the result is False.
     """
     import secrets
@@ -72,7 +72,7 @@ def write(path: Path, data: bytes, mode: int = 0o666, *, replace: bool = True) -
             except FileExistsError:
                 return False
             except OSError:
-                pass  # a file system without links: the caller has looked, and that must be enough
+                pass  # a file system without hard links: rely on the caller, who found no file there
         fresh.replace(path)
         return True
     finally:
@@ -111,7 +111,7 @@ def _is_repository(folder: Path) -> bool:
 
 
 def hide_from_git(folder: Path) -> None:
-    """Have a folder of rebut's own in a repository ignore itself: it is in no `git status`, and is never staged."""
+    """Make git ignore a folder of rebut's own in a repository: `git status` does not show it, and it is not staged."""
     if find_repository(folder):
         write(folder / ".gitignore", b"*\n", 0o600)
 
@@ -133,7 +133,7 @@ def link_below(top: Path, path: Path) -> Path | None:
 
 
 def refuse_link(path: Path) -> None:
-    """Raise UsageError if what the user wants written would go through a link: at the path, or below the repository."""
+    """UsageError if writing to `path` would follow a link: `path` itself, or a folder between repository and `path`."""
     from rebut.core.errors import UsageError
 
     here = Path.cwd()
@@ -142,7 +142,7 @@ def refuse_link(path: Path) -> None:
 
 
 def on_path(command: str, env: Mapping[str, str]) -> Path | None:
-    """Where a command is, by the PATH given. Relative entries are skipped: a repository could plant a program there."""
+    """Where a command is, by PATH in `env`. Relative entries are skipped: a repository could plant a program there."""
     import shutil
 
     if "/" in command:

@@ -2,7 +2,7 @@
 
 `@dataclass(frozen=True, slots=True)` compiles six functions for each class, in about 0.7 ms. A command loads up to 200
 such classes: a quarter of its start-up. `@frozen` makes the same class, for which `replace`, `fields` and `match` work
-as usual. It compiles one function, when the first value is made; all classes share those that compare and print.
+as usual. It compiles one function, when the first value is made; all classes share the other functions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def frozen(*, kw_only: bool = False, slots: bool = True) -> Callable[[type[T]], 
 
 
 def frozen(cls: type[Any] | None = None, /, *, kw_only: bool = False, slots: bool = True) -> Any:
-    """Make a class a frozen dataclass. One with a cached property needs `slots=False`."""
+    """Make a class a frozen dataclass. A class with a cached property needs `slots=False`."""
     plain = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
     return _made(cls, plain) if cls is not None else lambda it: _made(it, plain)
 
 
 def _made(cls: type[Any], plain: Callable[[type[Any]], type[Any]]) -> type[Any]:
     own = cls.__dict__
-    cls.__doc__ = cls.__doc__ or cls.__name__  # without one, `dataclass` composes a signature, which takes long
+    cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` makes one from the signature, which takes long
     cls = plain(cls)
     every = fields(cls)
     compared = [f.name for f in every if f.compare]

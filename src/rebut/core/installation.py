@@ -24,7 +24,7 @@ def with_extra(extra: str) -> str:
 
 
 def command(extra: str, origin: dict[str, Any]) -> str:
-    """The same for an `origin` as pip records it in direct_url.json; it is empty if rebut comes from a registry."""
+    """The command for an `origin` as pip records it in direct_url.json; it is empty if rebut comes from a registry."""
     url = str(origin.get("url", ""))
     if "dir_info" in origin:
         folder = unquote(urlsplit(url).path)
@@ -40,7 +40,7 @@ def command(extra: str, origin: dict[str, Any]) -> str:
 
 
 def here(advice: str) -> str:
-    """Advice for a rebut from a registry, as it is for this one."""
+    """The advice, with its `pip install` command changed to the one for this installation."""
     for extra in ("lint", "mcp", "postgres", "local"):
         if (usual := f"pip install 'rebut[{extra}]'") in advice:
             return advice.replace(usual, with_extra(extra))

@@ -1,4 +1,4 @@
-"""JSON values, and frozen values as rows of them."""
+"""JSON values, and frozen dataclasses as JSON objects."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def as_row(value: Any) -> Any:
     if kind is tuple or kind is list:
         return [as_row(item) for item in value]
     if names := getattr(kind, "__dataclass_fields__", None):
-        # A call for each text and number would take longer than the rest.
+        # Texts and numbers are tested here: a call for each would take longer than the rest.
         return {name: as_row(item) if type(item := getattr(value, name)) not in PLAIN else item for name in names}
     return {key: as_row(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
 def remade(kind: type[T], row: Mapping[str, Any], **parts: Any) -> T:
-    """A value from its row on record, with `parts` given. A field that a later version of rebut added is ignored."""
+    """A value from its recorded row; `parts` replace fields. A field that a later version of rebut added is ignored."""
     names = cast(Any, kind).__dataclass_fields__
     own = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in names}
     return kind(**own | parts)

@@ -1,4 +1,4 @@
-"""Text of others in a Markdown document: every word of it is shown, and none of it forges a heading, link or HTML."""
+"""Untrusted text in a Markdown document: every word of it is shown, and none becomes a heading, link or HTML."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from rebut.core.text import squeeze
 
 
 def tame(text: str) -> str:
-    """Text of a model, a user or a server for a Markdown document: every word of it is shown, and as text.
+    """Text of a model, a user or a server, escaped for a Markdown document so that every word is shown as text.
 
-    No line begins a heading, a quote, a table, a fence, a rule or a definition, also behind the mark of a list. Nothing
-    is HTML, an entity, a link or an image. Emphasis, lists and code within a line stay as they are.
+    No line begins a heading, a quote, a table, a fence, a rule or a definition, not even after the mark of a list.
+    Nothing becomes HTML, an entity, a link or an image. Emphasis, lists and code within a line stay as they are.
     """
     return "\n".join([_tame_line(_escaped(line)) for line in _BREAKS.sub("\n", text).split("\n")])
 
 
 def inline(text: str) -> str:
-    """The same in one line, for a heading, an item of a list or a cell."""
+    """`tame` in one line, for a heading, an item of a list or a cell."""
     return tame(squeeze(text))
 
 
@@ -25,19 +25,19 @@ def unlinked(text: str) -> str:
     """`inline`, for a comment on GitHub: nothing in it mentions a person, refers to an issue or becomes a link."""
     line = inline(text)
     out, end = "", 0
-    for start, stop in reversed(_code(line)):  # within code, GitHub reads nothing
+    for start, stop in reversed(_code(line)):  # within code, GitHub makes no links
         out += _LINKING.sub(_parted, line[end:start]) + line[start:stop]
         end = stop
     return out + _LINKING.sub(_parted, line[end:])
 
 
 def backticks(text: str, least: int = 3) -> str:
-    """The backticks that open and close code with this text in it: more of them than it has in a row."""
+    """The backticks that open and close code with this text in it: more than the text has in a row."""
     return "`" * max(least, 1 + max(map(len, _TICKS.findall(text)), default=0))
 
 
 _LINKING = re.compile(r"@(?=[\w\\])|#(?=\d)|(?i:\bgh)(?=-\d)|(?<=:)(?=//)|(?i:\bwww)(?=\.)|(?<=:)(?=[\w+-]{1,40}:)")
-"""Where a mention, a reference, a link or an emoji would be read."""
+"""Where GitHub would see a mention, a reference, a link or an emoji."""
 
 
 def _parted(found: re.Match[str]) -> str:
@@ -53,9 +53,9 @@ _TICKS = re.compile("`+")
 
 
 def _escaped(line: str) -> str:
-    """The line with a backslash before what Markdown would read, except in code, where a backslash would be shown.
+    """The line with a backslash before each special character, except in code, where a backslash would be shown.
 
-    A backtick that opens no code on this line is escaped, too: the rest of its code could be on another line.
+    A backtick that opens no code on this line is escaped, too: it could open code that ends on another line.
     """
     if "`" not in line:
         return _INLINE.sub(r"\\\g<0>", line)
@@ -95,9 +95,9 @@ _RULE = re.compile(r"([-*_=])(?:[ \t]*\1)*[ \t]*$|[ \t|:-]+$")
 def _tame_line(line: str) -> str:
     marks = _LIST_MARKS.match(line)
     at = marks.end() if marks else 0
-    # Four spaces would make code of what follows, and in code an escape is shown.
+    # Four spaces would turn the line into code, where an escape is shown.
     start, rest = re.sub(r"(?<=\S)[ \t]+", " ", re.sub(r"^[ \t]{4,}|^ {0,3}\t[ \t]*", "   ", line[:at])), line[at:]
-    if not rest:  # marks of a list alone, which may be a rule or the line below a heading
+    if not rest:  # only list marks: they may make a rule, or a heading of the line above
         first = start.lstrip()
         return f"{start[: len(start) - len(first)]}\\{first}" if first and not first[0].isdigit() else line
     opens = rest[0] in "#>|" or rest.startswith("~~~") or _RULE.match(rest)

@@ -24,7 +24,7 @@ def is_loopback(host: str) -> bool:
 
 @lru_cache(maxsize=256)
 def same_place(url: str) -> str:
-    """An address in one form, to compare two of them: names of this machine, default ports, slashes, capitals."""
+    """A URL in one form, to compare two: names of this machine, default ports, final slashes and capitals are equal."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".").casefold()
     if host in THIS_MACHINE or host.endswith(".localhost"):
@@ -40,9 +40,9 @@ def is_local(url: str) -> bool:
 
 
 def user_behind(client: tuple[str, int], port: int) -> int | None:
-    """The user whose process connected to a port of 127.0.0.1; -1 if that process has left the connection already.
+    """The id of the user whose process connected to a port of 127.0.0.1; -1 if that process has closed the connection.
 
-    None where the system does not tell. It is read from the table of connections that Linux has.
+    It is read from Linux's table of connections; None on other systems, or if the connection is not in the table.
     """
     import socket
     import sys
@@ -52,7 +52,7 @@ def user_behind(client: tuple[str, int], port: int) -> int | None:
         return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{number:04X}"
 
     ends = place(*client), place("127.0.0.1", port)
-    for name in ("tcp", "tcp6"):  # a program may reach an address of the old kind through a socket of the new one
+    for name in ("tcp", "tcp6"):  # a program may reach an IPv4 address through an IPv6 socket
         try:
             rows = Path(f"/proc/net/{name}").read_text().splitlines()[1:]
         except OSError:

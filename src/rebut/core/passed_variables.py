@@ -1,4 +1,4 @@
-"""Which variables of the user's environment a program gets that rebut starts: no keys and tokens for other programs."""
+"""The environment variables that rebut passes to the programs it starts: no keys and tokens for other programs."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from functools import lru_cache
 SYSTEM = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "COLORTERM"),
     *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
-    # Managers of program versions: without these, what is on PATH may not start.
+    # Version managers: without these variables, a program on PATH may not start.
     *("NVM_DIR", "VOLTA_HOME", "ASDF_DIR", "ASDF_DATA_DIR", "FNM_DIR", "FNM_MULTISHELL_PATH", "MISE_DATA_DIR"),
     *("NODENV_ROOT", "PYENV_ROOT", "PYENV_VERSION"),
     *("SYSTEMROOT", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "COMSPEC", "PATHEXT", "PROGRAMFILES*", "PROGRAMDATA"),
 )
-"""Who and where the user is, and the language, as globs."""
+"""Who and where the user is, the language and the system, as globs."""
 NETWORK = (
     *("DBUS_SESSION_BUS_ADDRESS", "__CF_USER_TEXT_ENCODING"),  # how a tool reaches the key store of the system
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
 )
-"""The way to a login and to the network."""
+"""What a program needs to use a login and the network."""
 LIBRARIES = ("TMPDIR", "LD_LIBRARY_PATH", "DYLD_*", "DEVELOPER_DIR", "SDKROOT")
 """What a program of the system may need to start, where it is not in the usual place."""
 
 
 CREDENTIALS = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSW*", "*CREDENTIAL*", "*AUTH_*", "*_DSN", "DATABASE_URL")
-"""How variables with a key or a token are called, in upper case."""
+"""Names of variables with a key or a token, as globs in upper case."""
 
 
 @lru_cache(maxsize=4096)
 def is_named(name: str, globs: tuple[str, ...]) -> bool:
-    """Remembered, since the environment is the same for each of the many programs that a review starts."""
+    """Whether a name matches a glob. Cached: a review starts many programs, all with the same environment."""
     return any(fnmatchcase(name, glob) for glob in globs)
 
 
 def is_usual(name: str, globs: tuple[str, ...]) -> bool:
-    """Whether it is one of these, and not called like a key: ssh passes on all of `LC_*`, so people use such names."""
+    """Whether a name matches, and not that of a key: ssh passes on all of `LC_*`, so people name keys like that."""
     return is_named(name, globs) and not is_named(name.upper(), CREDENTIALS)
 
 
 def usual(env: Mapping[str, str], *globs: str) -> dict[str, str]:
-    """Those variables of `env`."""
+    """The variables of `env` that `is_usual` accepts."""
     return {name: value for name, value in env.items() if is_usual(name, globs)}

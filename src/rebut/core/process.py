@@ -22,14 +22,14 @@ Started = TypeVar("Started")
 GRACE = 2.0
 """Seconds that a group gets to end after each signal."""
 LARGEST_OUTPUT = 4_000_000
-"""Bytes that are kept of the output."""
+"""Bytes of output at which a program is ended."""
 LARGEST_STREAM = 16 * LARGEST_OUTPUT
-"""Bytes that are read when lines are passed on as they come: a piece of an answer is wrapped in many more."""
+"""The same for output whose lines are passed on: there each piece of an answer is wrapped in many more bytes."""
 KEPT_OF_STDERR = 65_536
 _LINGERING = 1.0
 _POLL = 0.01
 MARK = "REBUT_RUN"
-"""The variable that says for which call a program was started."""
+"""The environment variable that says for which call a program was started."""
 _living: set[int] = set()
 """The groups that this process started and that it has not seen end."""
 
@@ -69,11 +69,11 @@ async def run_program(
     `on_line` gets each line of the output as soon as it is complete, with its line end, and returns whether to keep it.
     The last line may lack an end if the output was cut.
 
-    `mark` is a folder that was made for this call. Its path is in the environment of the program, and so of all that
-    the program starts: on Linux they are recognised by it, also by a later process (see `end_left`).
+    `mark` is a folder that was made for this call. Its path is in the environment of the program and of all processes
+    that the program starts: on Linux rebut recognises them by it, also in a later run (see `end_left`).
 
-    Whatever happens, cancellation included, no process of the group is left when this returns; on Linux, with a `mark`,
-    none that has left the group either.
+    Whatever happens, cancellation included, no process of the group runs when this returns; on Linux, with a `mark`,
+    nor does any process that has left the group.
     """
     if mark:
         _adopt_orphans()
@@ -96,15 +96,15 @@ async def run_program(
         transport, _ = await asyncio.shield(starting)
         _living.add(transport.get_pid())
     except asyncio.CancelledError:
-        # If the start were abandoned here, a process would be left that is on no list: wait for it, then end it.
+        # To abandon the start here would leave a process that is on no list: wait for the process, then end it.
         if made := await _cancelled_start(starting):
             await _end(made[0], watch, mark)
         raise
     try:
         on_spawn(transport.get_pid())
         stdin = cast(asyncio.WriteTransport, transport.get_pipe_transport(0))
-        # The transport keeps what the pipe does not accept yet. So a tool that answers before it has read everything,
-        # or never reads, cannot block this; one that closes its end early needs no more.
+        # The transport buffers what the pipe does not accept yet, so a tool that answers before it has read everything,
+        # or never reads, cannot block this function. A tool that closes its input early needs no more of it.
         stdin.write(feed)
         stdin.write_eof()
         try:
@@ -125,12 +125,12 @@ async def run_program(
 
 
 async def _cancelled_start(starting: asyncio.Future[Started]) -> Started | None:
-    """What was started although the caller is cancelled; None if nothing was.
+    """The process that was started although the caller was cancelled; None if none was.
 
-    An event loop that closes cancels the start as well. asyncio then kills the process, and waits without end for pipes
-    that are never connected, unless it is cancelled again. A caller that is cancelled again cancels the start, too.
+    A closing event loop cancels the start as well. asyncio then kills the process, but waits for ever for pipes that
+    are never connected, unless the start is cancelled again. If the caller is cancelled again, the start is, too.
     """
-    with suppress(asyncio.CancelledError):  # the caller raises it
+    with suppress(asyncio.CancelledError):  # the caller raises its own
         await asyncio.wait({starting}, timeout=GRACE)
     if starting.done():
         return None if starting.cancelled() or starting.exception() else starting.result()
@@ -145,7 +145,7 @@ class _Watch(asyncio.SubprocessProtocol):
         self.out, self.err = bytearray(), bytearray()
         self.on_line = on_line
         self.unsorted = bytearray()
-        """Output that `on_line` has not seen yet. `run` calls it, so that an error in it is raised there."""
+        """Output that `on_line` has not seen yet. `run_program` sorts it, and so gets errors of `on_line`."""
         self.cap = cap
         self.read = 0
         self.news = asyncio.Event()
@@ -171,12 +171,12 @@ class _Watch(asyncio.SubprocessProtocol):
                 self.news.set()
 
     def sort(self, *, to_the_end: bool = False) -> None:
-        """Pass on every complete line, and at the end the last one even if it is not; keep those that are wanted."""
+        """Pass complete lines to `on_line`, at the end also an incomplete one, and keep the lines that it wants."""
         self.news.clear()
         end = len(self.unsorted) if to_the_end else self.unsorted.rfind(b"\n") + 1
         whole = bytes(self.unsorted[:end])
         del self.unsorted[:end]
-        for line in io.BytesIO(whole):  # which ends lines at a newline only
+        for line in io.BytesIO(whole):  # BytesIO ends lines at a newline only
             if self.on_line is not None and self.on_line(line):
                 self.out += line
 
@@ -195,7 +195,7 @@ class _Watch(asyncio.SubprocessProtocol):
 
 
 async def _end(transport: asyncio.SubprocessTransport, watch: _Watch, mark: Path | None) -> None:
-    """End the group, and what has left it, and close its pipes."""
+    """End the group and the processes that have left it, and close the pipes."""
     pid = transport.get_pid()
     try:
         await end_group(pid)
@@ -206,7 +206,7 @@ async def _end(transport: asyncio.SubprocessTransport, watch: _Watch, mark: Path
     finally:
         _living.discard(pid)
         if 0 in watch.open:
-            # Closing would first wait until the rest is written, which no process reads any more.
+            # Closing would first wait until the rest of the input is written, which no process reads any more.
             cast(asyncio.WriteTransport, transport.get_pipe_transport(0)).abort()
         transport.close()
 
@@ -219,7 +219,7 @@ async def _within(event: asyncio.Event, seconds: float) -> None:
         pass
 
 
-# A process to talk with: it answers several questions, so that its pipes stay open.
+# A process that answers several questions: its pipes stay open.
 
 
 async def start_program(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> asyncio.subprocess.Process:
@@ -241,7 +241,7 @@ async def start_program(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str
 
 
 async def stop(process: asyncio.subprocess.Process) -> None:
-    """End a process that may already have ended, and wait for that."""
+    """Kill a process, unless it has ended already, and wait for its end."""
     if process.returncode is None:
         with suppress(ProcessLookupError):  # it may have ended by itself in between
             process.kill()
@@ -253,10 +253,10 @@ async def stop(process: asyncio.subprocess.Process) -> None:
 
 
 def end_all() -> None:
-    """End every group at once, and the orphans, from any thread: for a process that has no time to wait."""
+    """Kill all groups and all adopted orphans at once, from any thread: for a process that has no time to wait."""
     for pid in tuple(_living):
         kill_group(pid)
-    _living.clear()  # the orphans of a group are adopted when its leader is gone
+    _living.clear()  # so that `end_adopted` waits for the leaders, too: only then are their orphans adopted
     end_adopted()
 
 
@@ -272,7 +272,7 @@ async def end_group(pid: int) -> None:
 
 
 async def _end_marked(mark: Path) -> None:
-    """Kill the processes that have this mark in their environment: they started a session of their own."""
+    """Kill the processes that have this mark in their environment, also those in sessions of their own."""
     until = time.monotonic() + GRACE
     left = True
     while left and time.monotonic() < until:
@@ -281,22 +281,22 @@ async def _end_marked(mark: Path) -> None:
 
 
 def end_left(mark: Path, since: str = "") -> bool:
-    """Kill the processes of this user whose mark is this folder, or one in it. Whether there were any.
+    """Kill this user's processes whose mark is the folder `mark`, or one in it. Returns whether there were any.
 
-    `since` is when the process started that made the folder: what is older is none of its children.
+    `since` is when the process started that made the folder: older processes are not its children.
     """
     found = False
     values = [f"\0{name}={mark}{end}".encode() for name in (MARK, "TMPDIR") for end in ("\0", "/")]
     for name in _processes():
         folder, pid = Path("/proc", name), int(name)
-        with suppress(OSError):  # it has ended, or belongs to another user
+        with suppress(OSError):  # the process has ended, or belongs to another user
             begun = started(pid)
             environment = b"\0" + (folder / "environ").read_bytes()
             if not any(value in environment for value in values) or folder.stat().st_uid != os.geteuid():
                 continue
             if not begun or is_zombie(pid) or (since and int(begun) < int(since)):
                 continue
-            if started(pid) == begun:  # not another one that got the number in between
+            if started(pid) == begun:  # not a later process that got the same number
                 found = True
                 _kill(pid)
     return found
@@ -315,12 +315,12 @@ def _kill(pid: int) -> None:
 
 
 adopts = False
-"""Set by the command line, whose process is rebut's own: orphans of its tools become its children, to be ended."""
+"""Set by the command line, whose process is rebut's own: it adopts the orphans of its tools, to end them."""
 _adopting = False
 _own: set[int] = set()
-"""Children that are no tool's: a program of the user, and those that a shell started before it became rebut."""
+"""Children not to end: programs of the user, and children that a shell started before it became rebut."""
 _of_user = 0
-"""Programs of the user that run now."""
+"""How many programs of the user run now."""
 
 
 def _adopt_orphans() -> None:
@@ -332,7 +332,7 @@ def _adopt_orphans() -> None:
 
 
 def _adopt_or_not() -> None:
-    """Adopt orphans, unless they may be those of a program of the user: an editor leaves its windows open."""
+    """Adopt orphans, unless a program of the user runs, whose orphans must live: an editor leaves its windows open."""
     if _adopting:
         import ctypes
 
@@ -342,7 +342,8 @@ def _adopt_or_not() -> None:
 async def run_for_user(argv: Sequence[str], *, stdout: int, env: Mapping[str, str] | None = None) -> int:
     """Run a program that the user works with, such as an editor, and return its exit code.
 
-    Whatever it leaves running is the user's. If this is cancelled, it is asked to end, and may save its work.
+    Processes that it leaves running belong to the user. On cancellation, it is asked to end, so that it can save its
+    work.
     """
     global _of_user
     _of_user += 1
@@ -353,7 +354,7 @@ async def run_for_user(argv: Sequence[str], *, stdout: int, env: Mapping[str, st
         try:
             return await child.wait()
         except asyncio.CancelledError:
-            _of_user += 1  # it may run on for a while: nothing is adopted from here on
+            _of_user += 1  # the program may run for a while yet: from here on, no orphans are adopted
             if child.returncode is None:
                 child.terminate()
             raise
@@ -380,7 +381,7 @@ def _children() -> list[int]:
 
 
 def end_orphan(pid: int, since: str) -> bool:
-    """End the process group led by `pid`, if it is still the one that started at `since`. True if it was running."""
+    """End the process group led by `pid`, if that process started at `since`. Returns whether it was running."""
 
     def is_over() -> bool:
         return started(pid) != since or is_zombie(pid)
@@ -395,14 +396,14 @@ def end_orphan(pid: int, since: str) -> bool:
 
 
 def _ending(group: int, is_over: Callable[[], bool]) -> Generator[None, None, None]:
-    """Ask a group to end, wait, kill it. Yields whenever the caller must sleep a moment, each in its own way."""
+    """Ask a group to end, wait, kill it. Yields when the caller must sleep a moment: one caller awaits, one blocks."""
     if not _signalled(group, signal.SIGTERM):
         return
     try:
         yield from _waiting(is_over)
     finally:
-        # Even if the leader is gone: others may ignore the first signal, and the number is theirs while one lives.
-        # And even if the caller is cancelled: then there is no more waiting.
+        # Even if the leader is gone: other processes may ignore the first signal, and the group keeps its number as
+        # long as one of them lives. And even if the caller is cancelled, which only ends the wait.
         _signalled(group, signal.SIGKILL)
 
 

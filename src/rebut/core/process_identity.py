@@ -1,4 +1,4 @@
-"""Telling a process from another one that got its number later. Apart from `process`, since readers need no asyncio."""
+"""The identity of a process: its number and when it started. Apart from `process`, since readers need no asyncio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 def started(pid: int) -> str:
     """When a process started, as the system reports it; empty when there is no such process.
 
-    By its number alone, a resume an hour later might end a process of another program.
+    The number alone is not enough: a resume an hour later might end another program that has got the number.
     """
     if stat := _stat(pid):
         return stat[19]
@@ -19,7 +19,7 @@ def started(pid: int) -> str:
     import os
     import subprocess
 
-    same = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}  # `ps` writes a date as the language and the time zone have it
+    same = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}  # `ps` writes dates by language and time zone
     with suppress(OSError, subprocess.SubprocessError):  # macOS
         command = ["ps", "-o", "lstart=", "-p", str(pid)]
         shown = subprocess.run(command, env=same, capture_output=True, text=True, timeout=5)
@@ -29,13 +29,13 @@ def started(pid: int) -> str:
 
 @lru_cache(maxsize=1)
 def own_start(pid: int) -> str:
-    """When this process started; `pid` is its number, which a fork of it does not share."""
+    """When this process started; `pid` is its number, so that a fork does not get the cached value of its parent."""
     return started(pid)
 
 
 def runs(pid: str, since: str) -> bool:
-    """Whether the process with this number, which started then, still runs."""
-    # A zombie was killed, and its parent has not noticed yet.
+    """Whether the process `pid`, which started at `since`, still runs."""
+    # A zombie has ended, but its parent has not noticed yet.
     return pid.isdigit() and bool(since) and started(int(pid)) == since and not is_zombie(int(pid))
 
 
@@ -50,7 +50,7 @@ def parent_of(pid: int) -> int:
 
 
 def _stat(pid: int) -> list[str]:
-    """What Linux tells about a process, from its state on; nothing if there is no such process, or not on Linux."""
+    """The fields of `/proc/PID/stat` from the state on; empty if there is no such process, or not on Linux."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Folders for temporary files that only the user can access. Those of runs that were killed are removed later."""
+"""Folders for temporary files that only the user can access. The folders of killed runs are removed later."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from rebut.core.process_identity import is_zombie, started
 
 STALE = 86_400.0
-"""Seconds after which a folder is removed if it cannot be found out whether the process that made it still runs."""
+"""Seconds after which a folder is removed if it is unknown whether the process that made it still runs."""
 _cleaned: set[Path] = set()
 
 
@@ -37,7 +37,7 @@ def scratch_folder(env: Mapping[str, str]) -> Path:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Such a folder for as long as it is needed."""
+    """A scratch folder that is removed at the end of the `with` block."""
     folder = scratch_folder(os.environ)
     try:
         yield folder
@@ -47,7 +47,7 @@ def temporary_folder() -> Iterator[Path]:
 
 @cache
 def processes_of() -> str:
-    """A name for the machine, or the container, whose processes this one can see: others may share the user's home."""
+    """A name for this machine or container, whose processes this one can see: several may share the user's home."""
     import zlib
 
     parts = [os.uname().nodename]
@@ -67,11 +67,10 @@ def _place(env: Mapping[str, str]) -> Path | None:
 
 
 def remove_remains(env: Mapping[str, str]) -> None:
-    """Remove the folders of runs that were killed: once in a process, those whose process no longer exists.
+    """Remove the folders of killed runs, whose process no longer exists. Does this once in a process.
 
-    What their tools left running is ended first, in sessions of its own too: a tool has the folder's path as a mark.
-
-    Whether a process of another machine or container exists cannot be seen here: its folder is removed after a day.
+    Tools that such a run left running are ended first, also those in sessions of their own: they have the folder's path
+    as a mark. Processes of another machine or container cannot be seen here: their folders are removed after a day.
     """
     place = _place(env)
     if place is None or place in _cleaned:

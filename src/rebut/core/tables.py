@@ -25,7 +25,7 @@ def _pattern(value: str) -> str:
 
 
 def _plain_name(value: Mapping[str, str]) -> Mapping[str, str]:
-    """Files are written into a private folder; a name that leads out of it could overwrite a file of the user."""
+    """Refuse a name that leads out of the private folder for these files: it could overwrite a file of the user."""
     for name in value:
         if not re.fullmatch(r"(\.?[A-Za-z0-9][\w.-]*/)*\.?[A-Za-z0-9][\w.-]*", name):
             raise ValueError(f"{name!r} is not a plain relative path")
@@ -33,7 +33,7 @@ def _plain_name(value: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _table_name(value: str) -> str:
-    """It names a folder, so it must not lead out of another one."""
+    """Refuse a name that is not plain: it names a folder, and must not lead out of the parent folder."""
     if not re.fullmatch(r"[A-Za-z][\w.-]*", value):
         raise ValueError("is not a plain name")
     return value
@@ -69,7 +69,8 @@ def load_tables(
 ) -> dict[str, T]:
     """The tables of a section by their names: the shipped ones with the user's changes, and the user's own.
 
-    `also` has what every table gets at the end of a list. ConfigError names the file and the key that is wrong.
+    `also` maps the key of a list to entries that are added to it in every table. A ConfigError names the file and the
+    wrong key.
     """
     found = {}
     reader = _readers[kind] = _readers.get(kind) or TypeAdapter(kind)

@@ -12,12 +12,12 @@ from rebut.core.json_value import Json
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _CONTROL_BYTES = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
-"""Those of ASCII."""
+"""The control characters of ASCII."""
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _JOIN = "\0"
-"""In place of a space at which a line must not break."""
+"""Replaces a space at which a line must not break."""
 _ESCAPE = re.compile(r"\\(?:(/)|u00([2-7][0-9A-Fa-f])|.)", re.S)
 
 
@@ -36,7 +36,7 @@ def clean(text: str) -> str:
     text = text if is_ascii else valid_unicode(text)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if is_ascii:  # bytes are searched many times faster than a text by a pattern
+    if is_ascii:  # many times faster than a pattern on the text
         kept = text.encode().translate(None, _CONTROL_BYTES)
         return text if len(kept) == len(text) else kept.decode()
     return _CONTROL.sub("", text)
@@ -55,7 +55,7 @@ def unescaped(text: str) -> str:
 def encoded(value: Json | Mapping[str, Json], indent: int | None = None) -> bytes:
     """JSON as it is written and sent: UTF-8, without spaces unless indented for people, lone surrogates replaced.
 
-    pydantic writes the same bytes as `json` in a fraction of its time. It is loaded here since only debates write.
+    pydantic writes the same bytes as `json` in a fraction of its time. It is imported here, since only debates write.
     """
     import pydantic_core
 
@@ -82,7 +82,7 @@ def decoded(text: str | bytes) -> Json:
 
 
 def file_bytes(text: str) -> bytes:
-    """The text as UTF-8; a lone surrogate becomes the byte that it represents, if it does, as in `surrogateescape`."""
+    """The text as UTF-8; a lone surrogate that represents a byte, as in `surrogateescape`, becomes that byte."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -107,7 +107,7 @@ def fingerprint(value: Json | object) -> str:
 
 def _canonical_bytes(value: Json | object) -> bytes:
     if _is_texts(value):
-        # A prompt above all. pydantic writes the same bytes, and the text then keeps its UTF-8 for later readers.
+        # Mostly a prompt. pydantic writes the same bytes, and Python then keeps the UTF-8 of the text for later use.
         import pydantic_core
 
         with suppress(pydantic_core.PydanticSerializationError):
@@ -116,7 +116,7 @@ def _canonical_bytes(value: Json | object) -> bytes:
 
 
 def _is_texts(value: object) -> bool:
-    """Whether it has texts and lists of texts only, so that there are no keys to sort."""
+    """Whether a value consists of texts and lists only, so that it has no keys to sort."""
     return type(value) is str or (type(value) is list and all(map(_is_texts, value)))
 
 
@@ -165,7 +165,7 @@ def wrapped(
 
     `indent` begins the first line and `hanging` the others (the same as `indent` unless given). Lines never break at a
     hyphen, and within a word only with `break_words`: a path or a command stays in one piece, so that it can be copied.
-    A number of seconds or minutes stays with its unit, and a command of rebut in backticks with its words.
+    A number of seconds or minutes stays with its unit, and a command of rebut in backticks stays on one line.
     """
     import textwrap  # here, since few commands print paragraphs
 
@@ -190,7 +190,7 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def at_the_door(value: Json, door: Callable[[str], str]) -> Json:
-    """A JSON value with `door` applied to every text in it: what a protocol brings in is cleaned and redacted, too."""
+    """A JSON value with `door` applied to every text in it: texts from a protocol are cleaned and redacted, too."""
     match value:
         case str():
             return door(value)
@@ -205,13 +205,13 @@ def at_the_door(value: Json, door: Callable[[str], str]) -> Json:
 
 
 MANY_TEXTS, AT_ONCE = 100, 50
-"""From how many texts on, such as the names of all files that were not read, so many go through the door at once."""
+"""A list of MANY_TEXTS or more, such as the names of all unread files, passes the door AT_ONCE texts at a time."""
 SHORT_TEXTS = 3000
-"""Characters that they have together: a longer text is searched with less care."""
+"""Characters at most that pass the door at a time: a longer text is searched less thoroughly."""
 
 
 def _many_at_the_door(texts: list[str], door: Callable[[str], str]) -> Iterator[str]:
-    """Each text with `door` applied. Texts that pass unchanged as the lines of one text pass one by one, too."""
+    """Each text with `door` applied. Texts that do not change as the lines of one text do not change one by one."""
     for start in range(0, len(texts), AT_ONCE):
         some = texts[start : start + AT_ONCE]
         joined = "\n".join(some)

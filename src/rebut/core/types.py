@@ -68,7 +68,7 @@ class ModelSpec:
 
     @property
     def written(self) -> str:
-        """As a person would type it, with its name."""
+        """The spec as a person would type it, with its name."""
         return f"{self.name}={self}" if self.name else str(self)
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Sampling:
 
     @classmethod
     def of(cls, temperature: float | None, seed: int | None) -> Sampling:
-        """As the user gives them; UsageError if no provider would accept them."""
+        """The settings that the user gives; UsageError if no provider would accept them."""
         if temperature is not None and not 0 <= temperature <= 2:
             raise UsageError(f"temperature must be 0 to 2, got {temperature:g}")
         if seed is not None and not 0 <= seed < 2**31:
@@ -106,7 +106,7 @@ class Participant:
     family: str = ""
     persona: str = ""
     default: bool = False
-    """The user did not name it: it fills a seat that must be filled."""
+    """Whether the user named no model for this seat, so that it got a default."""
     sampling: Sampling = Sampling()
 
     @property
@@ -142,7 +142,7 @@ class Changed:
     before: str | None
     after: str | None
     added: tuple[tuple[int, int], ...] = ()
-    """Lines of the new side that the change wrote, as first and last."""
+    """First and last line of each range on the new side that the change added."""
     old_path: str = ""
     """Its path before, if it was renamed."""
 
@@ -160,7 +160,7 @@ class Finding:
     category: str
     text: str
     marks: tuple[str, ...] = ()
-    """What checking each of its citations showed; none for a claim that cites nothing."""
+    """The mark of each of its citations; empty if it cites nothing."""
     status: str = "raised"
     rule_based: bool = False
     """An analyser raised it, not a model."""
@@ -171,7 +171,7 @@ class Finding:
 
 @frozen
 class Material:
-    """What a prompt was made of, for participants that are programs. It never goes over a wire."""
+    """The data behind a prompt, for programs and persons that fill a seat. It is never sent to a provider."""
 
     change: tuple[Changed, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -182,7 +182,7 @@ class Material:
     """
 
     is_part: bool = False
-    """Other parts of the same change have files that were not deleted."""
+    """Whether other parts of the same change have files that were not deleted."""
 
     def for_person(self) -> Ballot | None:
         """The ballot as a person gets it."""
@@ -203,7 +203,7 @@ async def allow(failed: ParticipantFailed) -> bool:
 
 @frozen
 class SentBack:
-    """The reply that a send-back is about, for participants that correct it part by part. It never goes over a wire."""
+    """A reply that is sent back, for participants that correct it part by part. It is never sent to a provider."""
 
     reply: str
     complaints: tuple[str, ...]
@@ -223,14 +223,14 @@ class Request:
     schema: Mapping[str, Json] | None = None
     schema_name: str = ""
     loose_schema: Mapping[str, Json] | None = field(default=None, compare=False)
-    """The schema with optional keys, for the embedded model: it is asked field by field, and only for the others."""
+    """The schema with optional keys, for the embedded model: it is asked for each field that is not optional."""
     timeout: float = 240.0
     """Seconds for the whole call, retries included."""
     max_output: int = 4096
     thinking: int = 0
-    """How many of `max_output` are there for thinking alone, where a wire counts that as output."""
+    """How many tokens of `max_output` are for thinking alone, for providers that count thinking as output."""
     patience: float = float("inf")
-    """Seconds for waiting in line and the call together; what the debate's own limit leaves."""
+    """Seconds for waiting in line and the call together: the rest of the debate's own time limit."""
     material: Material = field(default=NO_MATERIAL, compare=False)
     sent_back: SentBack | None = field(default=None, compare=False)
     on_text: Callable[[str], None] = field(default=ignore, compare=False)
@@ -241,8 +241,8 @@ class Request:
     """Called with the process group of a tool as soon as it is started, so that resume can end it if rebut dies."""
 
     on_again: Callable[[ParticipantFailed], Awaitable[bool]] = field(default=allow, compare=False)
-    """Called before a request is sent again that was lost on its way and may have been paid for. The callback records
-    the lost one first, or returns False to stop."""
+    """Called before a request that was lost on its way, but may have been paid for, is sent again. The callback first
+    records the lost request, or returns False to stop."""
 
     @property
     def sampling(self) -> Sampling:
@@ -273,9 +273,9 @@ class Reply:
     notes: tuple[str, ...] = ()
     """What the user should know about this call, such as a retry or a schema that was put into the prompt."""
     unread: str = ""
-    """The part of the question that it was not shown or could not read, if any: such an answer is not complete."""
+    """The part of the question that the participant was not shown or could not read: such an answer is incomplete."""
     skipped: tuple[str, ...] = ()
-    """The paths of changed files that it did not read, because nothing in it is for such a file."""
+    """The paths of changed files that the participant did not read, because it has no rules for such files."""
 
 
 class Backend(Protocol):

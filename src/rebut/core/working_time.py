@@ -1,9 +1,7 @@
-"""`WorkingTime`: how long a process has worked on a debate, whatever the clock on the wall does meanwhile.
+"""How long a process has worked on a debate, without the time in which it was stopped; and time-outs that count so.
 
-Time-outs that count in the same way are here, too.
-
-It is measured on the monotonic clock, which does not jump. On some systems that clock runs while the machine sleeps,
-and on all of them while the process is stopped (Ctrl-Z), so a beat in the event loop shows such gaps, too.
+The monotonic clock does not jump. But on some systems it runs while the machine sleeps, and on all of them while the
+process is stopped (Ctrl-Z). A regular beat in the event loop finds such gaps.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ STOPPED = 2.0
 
 
 class WorkingTime:
-    """Seconds since it was made, without those that are left out."""
+    """Counts seconds since it was made, without those that are left out."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -85,11 +83,11 @@ async def timeout(seconds: float) -> AsyncIterator[asyncio.Timeout]:
 
 
 class _Pulse:
-    """Beats in one event loop while something needs it, and so finds out when the process was stopped."""
+    """A regular beat in one event loop, while it is needed, that shows when the process was stopped."""
 
     def __init__(self) -> None:
         self.scopes: set[asyncio.Timeout] = set()
-        """The time-outs that get back the time during which the process was stopped."""
+        """The time-outs to extend by the time during which the process was stopped."""
         self._users = 0
         self._stopped = 0.0
         self._last = self._worked = 0.0
@@ -118,7 +116,7 @@ class _Pulse:
         self._next = get_running_loop().call_later(BEAT, self._beat)
 
     def _beat(self) -> None:
-        # Of all that is due after a stop, this comes first, but for what had less than a beat left.
+        # After a stop, this runs before everything else that is due, except what had less than a beat left.
         if gap := self._gap(time.monotonic()):
             self._stopped += gap
             for scope in self.scopes:

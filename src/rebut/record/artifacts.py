@@ -25,7 +25,7 @@ class Artifact:
     text: str
     """Lone surrogates represent bytes that are not UTF-8, as in Python's `surrogateescape`."""
     merge: Callable[[str], str] | None = None
-    """For a file that sessions share: makes the new text from the one that another session wrote."""
+    """For a file that sessions share: makes the new text from the text that another session wrote."""
 
 
 def sha(text: str) -> str:
@@ -59,7 +59,7 @@ def save(path: Path, text: str, fresh: bool = False) -> bool:
 
 
 def is_ours(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> bool:
-    """Whether the file is as this session, the session that it names or one of `kin` wrote it."""
+    """Whether the file has not changed since this session, one of `kin` or the session that it names wrote it."""
     text = text_at(path)
     if text is None or path.is_symlink():
         return False
@@ -83,6 +83,9 @@ def _another_wrote(root: Path, name: str, path: Path, text: str) -> bool:
 
 
 def _wrote(record: Record, path: Path, text: str) -> bool:
-    """Whether a session ever announced this file. Any time counts: its process may have died before a later version."""
+    """Whether a session ever announced this text for this file, whatever it announced later.
+
+    It may have died before it wrote the later text.
+    """
     ours = Wrote(path=str(path), sha=sha(text))
     return any(line.event == ours for line in record.lines)

@@ -32,7 +32,7 @@ class Opened:
     rebut: str = ""
     protocol_version: str = ""
     source: str = ""
-    """The protocol's file, where it is the user's own."""
+    """The protocol's file, if the protocol is the user's own."""
     slug: str = ""
     workspace: str = ""
     settings: Mapping[str, Json] = field(default_factory=dict)
@@ -41,9 +41,9 @@ class Opened:
     aliases: Sequence[str] = ()
     forked_from: str = ""
     one_model: Mapping[str, str] = field(default_factory=dict)
-    """Models by name → the name under which each counts, where two names mean one model."""
+    """For names that mean the same model: name → the name under which that model counts."""
     ledger: int = 1
-    """The version of the rules by which its points become one issue."""
+    """The version of the rules by which several points become one issue."""
     started_in: str = ""
     """The folder in which the command ran, if the debate is about another one, as in the demo."""
 
@@ -116,12 +116,12 @@ class Attempt:
     """A person answered: the time is not the debate's."""
     notes: Sequence[str] = ()
     unread: str = ""
-    """The part of the question that it was not shown or could not read."""
+    """The part of the question that the participant was not shown or could not read."""
     skipped: Sequence[str] = ()
-    """The paths of changed files that it did not read, because nothing in it is for such a file."""
+    """The paths of changed files that the participant did not read, because it has no rules for such files."""
     again: bool = False
-    """Lost on its way, perhaps paid for, and no failure yet: it is sent once more, which is the next attempt, unless a
-    limit or a stop comes first."""
+    """The request was lost on its way, perhaps paid for. It is no failure yet: the next attempt sends it again,
+    unless a limit or a stop comes first."""
 
 
 @frozen(kw_only=True)
@@ -202,7 +202,7 @@ class Line:
     at: str
     event: Event
     ran: int | None = None
-    """Milliseconds that the process which wrote it had worked by then; None in journals of earlier versions."""
+    """Milliseconds that the writing process had worked by then; None in journals of earlier versions."""
 
 
 _DEFAULTS: dict[type[Event], list[tuple[str, object]]] = {

@@ -1,4 +1,4 @@
-"""Which session writes into a folder that others may want, too. Claims are stored next to the sessions."""
+"""Claims: which session may write into a folder that other sessions may want. They are stored next to the sessions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rebut.record import sessions
 
 
 def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[str] = ()) -> str:
-    """Claim `folder` for a purpose. Returns the session that holds it now: `id` itself, or the one that was first.
+    """Claim `folder` for a purpose. Returns the session that holds it now: `id` itself, or the session that was first.
 
-    The name appears with its content or not at all: a process that dies in between leaves no empty claim.
-    Call it in `alone`, since a void claim is replaced.
+    The claim's file appears with its content or not at all: a process that dies in between leaves no empty claim.
+    Call this inside `alone`, since it replaces a void claim.
     """
     place = _place(root, folder)
     own = place / f".{id}.{secrets.token_hex(4)}"
@@ -41,8 +41,8 @@ def claim(root: Path, folder: Path, purpose: str, id: str, shared: Collection[st
 def holder(root: Path, folder: Path, purpose: str, shared: Collection[str] = (), *, unfinished: bool = False) -> str:
     """The session that holds a folder for a purpose; empty if none does.
 
-    A claim is void when its session was deleted, or has ended and none of its files there is left. `shared` are files
-    that other sessions write, too: these do not count. With `unfinished`, no session that has ended counts.
+    A claim is void if its session was deleted, or has ended and none of its files in the folder exists any more. Files
+    named in `shared`, which other sessions write too, do not count. With `unfinished`, an ended session has no claim.
     """
     try:
         id = (_place(root, folder) / purpose.replace("/", "-")).read_text(encoding="utf-8")
@@ -57,13 +57,13 @@ def _void(root: Path, folder: Path, id: str, shared: Collection[str], unfinished
     try:
         record = sessions.load(root / id)
     except RecordError:
-        return False  # it is being opened, or cannot be read: it may not have ended
+        return False  # the session is being opened, or cannot be read: it may not have ended
     wrote = [path for path in map(Path, record.wrote) if path.parent == folder and path.name not in shared]
     return record.closed is not None and (unfinished or not any(path.is_symlink() or path.exists() for path in wrote))
 
 
 def holders(root: Path, folder: Path) -> list[str]:
-    """The sessions that hold a folder for one purpose or another."""
+    """The sessions that hold a folder, for any purpose."""
     try:
         found = [path for path in sorted(_place(root, folder).iterdir()) if not path.name.startswith(".")]
         return [path.read_text(encoding="utf-8") for path in found]

@@ -17,7 +17,7 @@ from rebut.record import stores
 FOLDER = "inbox"
 REFUSED = ".refused"
 SETTLE = "\x01settle\x01"
-"""A note with this text is no note to the seats: it asks to end the rounds now."""
+"""A note with this text is not for the seats: it is a request to end the rounds now."""
 LARGEST = 100_000
 """Bytes of a note that are read."""
 
@@ -34,11 +34,11 @@ def leave(session: Path, text: str) -> Path:
 
 
 def waiting(session: Path) -> list[tuple[Path, str]]:
-    """The notes that were not taken yet, the oldest first."""
+    """The notes that are not on record yet, the oldest first."""
     if store := stores.of(session.parent):
         return [(session / FOLDER / number, text) for number, text in store.notes(session.name)]
     try:
-        names = os.listdir(f"{session}/{FOLDER}")  # noqa: PTH208  called often, and nearly always for no folder
+        names = os.listdir(f"{session}/{FOLDER}")  # noqa: PTH208  called often, and mostly there is no folder
     except OSError:
         return []
     out = []
@@ -51,7 +51,7 @@ def waiting(session: Path) -> list[tuple[Path, str]]:
 
 
 def take(path: Path, refused: str = "") -> None:
-    """The note is on record, or `refused` says why it is not."""
+    """Remove a note that is now on record, or that was refused: `refused` says why."""
     if store := stores.of(path.parent.parent.parent):
         store.take_note(path.name, refused)
         return
@@ -62,7 +62,7 @@ def take(path: Path, refused: str = "") -> None:
 
 
 def withdraw(path: Path) -> None:
-    """Take back a note that was not taken yet."""
+    """Delete a note that is not on record yet."""
     if store := stores.of(path.parent.parent.parent):
         store.withdraw_note(path.name)
     else:

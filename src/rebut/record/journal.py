@@ -4,7 +4,7 @@ The interface is small (`read`, `Journal.open`, `append`): a database implements
 same lines. Three rules:
 
 * number, hash and write happen without an await in between, so that lines cannot interleave or overtake each other;
-* what arrived together is made durable by one fdatasync, before any of it is passed on;
+* events that arrive together are made durable by one fdatasync, and `append` returns only then;
 * a short write is cut back to the last whole line; after a failed sync nothing more is written, because it is
   unknown what is on disk.
 """
@@ -40,7 +40,7 @@ NAME = "journal.jsonl"
 QUICK = 0.002
 """Seconds that the event loop may be blocked by a sync."""
 ROOM = 8_000_000
-"""Bytes that must be free before a call: twice the longest reply. One that cannot be stored is paid for in vain."""
+"""Bytes that must be free before a call: twice the longest reply. A reply that cannot be stored is a waste of money."""
 OTHER_HANDS = "The file was changed by something other than rebut. Nothing was written to it."
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 
@@ -80,7 +80,7 @@ def parsed(name: str, data: bytes) -> Read:
         raw = data[start:end]
         found = None
         try:
-            found = json.loads(raw.decode())  # from bytes, it would first guess their encoding
+            found = json.loads(raw.decode())  # from bytes, `json` would first guess the encoding
             if not lines and found.get("schema", SCHEMA) > SCHEMA:
                 raise RecordNewer(
                     f"{name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
@@ -106,8 +106,8 @@ def parsed(name: str, data: bytes) -> Read:
 class Tail:
     """Reads a journal while another process writes it: `take` returns the whole lines that were added since.
 
-    After a crash the end of a file may be cut off, and other lines follow there. Then it returns all lines, from the
-    first. It does not check every hash: `read` does that.
+    After a crash, the end of the file may be cut off and replaced by other lines. `take` then returns all lines again,
+    from the first. It does not check every hash: `read` does that.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -153,7 +153,7 @@ class Tail:
         return size, data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
 
     def _follows(self, added: list[bytes]) -> bool:
-        """Whether lines come after the last one that was taken. Of a single one that is torn nothing is known yet."""
+        """Whether `added` follows the last line that was taken. True for a single torn line: it may still follow."""
         if not self._at or not added:
             return True
         try:
@@ -163,12 +163,12 @@ class Tail:
 
 
 def _line(found: Any) -> Line:
-    """A line from its JSON. Raises what `from_json` raises, and more, if it is not one."""
+    """A line from its JSON; KeyError or TypeError if it is not one."""
     return Line(found["seq"], found["at"], from_json(found), count(found.get("ran")))
 
 
 def _set_aside(folder: Path, found: Read) -> None:
-    """Move a torn tail to a file of its own. Two may be torn at one place, if a resume dies as well."""
+    """Move a torn tail to a file of its own. Two tails may be torn at one place, if a resume dies as well."""
     for n in range(1000):
         with (
             suppress(FileExistsError),
@@ -182,7 +182,7 @@ def _set_aside(folder: Path, found: Read) -> None:
 
 
 LEFT_BEHIND = 5.0
-"""Seconds that a lock is waited for whose owner does not run any more."""
+"""Seconds to wait for a lock whose owner no longer runs."""
 
 
 def take_lock(folder: Path) -> int:
@@ -199,8 +199,8 @@ def take_lock(folder: Path) -> int:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             owner, _, since = os.pread(lock, 200, 0).decode(errors="replace").partition(" ")
-            # A process that was killed while it started another one: until that one is a program of its own, it has
-            # the lock of its parent, too.
+            # The owner was killed while it was starting another process: until that process has become a program of
+            # its own, it shares the lock of its parent.
             if not runs(owner, since) and time.monotonic() < until:
                 time.sleep(0.01)
                 continue
@@ -214,7 +214,7 @@ def take_lock(folder: Path) -> int:
 
 
 async def opened_journal(folder: Path, listener: Callable[[Line], None] | None = None) -> Journal:
-    """`Journal.open`. A database is asked in a thread: it may take long, and other debates continue meanwhile."""
+    """`Journal.open`, with a database in a thread: opening may take long, and other debates must continue meanwhile."""
     if stores.of(folder.parent) is None:
         return Journal.open(folder, listener)
     import asyncio
@@ -226,9 +226,9 @@ class Journal:
     """Writes a journal. Holds the session's lock from `open` to `close`."""
 
     at_once: ClassVar[bool] = True
-    """Whether what is written outlives this process also before it is synced."""
+    """Whether events that are written but not yet synced survive the death of this process."""
     _open: ClassVar[int] = 0
-    """How many are open in this process: a sync in the event loop delays one debate little, and many of them a lot."""
+    """How many journals this process has open: a sync in the event loop delays one debate little, but many a lot."""
 
     def __init__(
         self, folder: Path, found: Read, listener: Callable[[Line], None] | None, lock: int = -1, fd: int = -1
@@ -238,7 +238,7 @@ class Journal:
         self.torn = len(found.torn)
         self.working_time = WorkingTime()
         self.lost: RecordLost | None = None
-        """Another process has taken the session over. A lock on a file cannot be lost."""
+        """Set when another process has taken the session over, which a database permits; a file lock cannot be lost."""
         self.on_lost: Callable[[], object] | None = None
         """Called in the event loop when that happens."""
         self._lock, self._fd = lock, fd
@@ -246,10 +246,10 @@ class Journal:
         self._synced = found.good
         self._syncing = False
         self._waiting: list[asyncio.Future[None]] = []
-        """For the end of the sync that is under way: one for each caller, so that cancelling one disturbs no other."""
+        """Done when the current sync ends: one for each caller, so that cancelling one does not disturb the others."""
         self._poison = ""
         self._quick = False
-        """The last sync took so little time that going to a thread and back would take longer."""
+        """Whether the last sync took so little time that going to a thread and back would take longer."""
         self._listener = listener
 
     @classmethod
@@ -317,7 +317,7 @@ class Journal:
         self._good += len(data)
 
     def no_room(self) -> RecordError | None:
-        """The error if the disk is too full for one more answer. A file system that reports nothing is trusted."""
+        """An error if the disk is too full for one more answer. A file system that reports no size is trusted."""
         try:
             disk = os.fstatvfs(self._fd)
         except OSError:
@@ -340,11 +340,11 @@ class Journal:
 
     async def sync(self) -> None:
         """Wait until everything written so far is on disk. Callers that come while a sync runs share the next one."""
-        import asyncio  # here: readers of a journal need none of it, and it takes long to load
+        import asyncio  # here: it takes long to load, and readers of a journal do not need it
 
         target = self._good
         while self._synced < target:
-            # After a failed sync the next one may succeed although pages were lost.
+            # Each time: after a failed sync the next one may succeed although pages were lost.
             self._check()
             if not self._syncing and self._quick and Journal._open == 1:
                 await asyncio.sleep(0)  # other tasks that are ready write first: one sync then serves them all
@@ -376,7 +376,7 @@ class Journal:
         disk_threads().run(self._timed_sync, then)
 
     def _sync_ended(self, upto: int, failed: RecordError | None) -> None:
-        """Settled here, so that a caller that comes before those that wait are woken sees the result."""
+        """Store the result and wake the waiting callers. A caller that comes before they run sees the result, too."""
         self._syncing = False
         if failed is None:
             self._synced = upto

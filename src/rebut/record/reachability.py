@@ -33,7 +33,7 @@ class Reachability:
         return trip if trip and 0 <= time.time() - trip.at < FRESH else None
 
     def keep(self, spec: str, reads: bool | None = None) -> None:
-        """Store a success. If it cannot be written, the model is only tried again later."""
+        """Store a success. If it cannot be written, the only harm is that the model is tried again later."""
         known = self.known(spec)
         if reads is None and known:
             reads = known.reads

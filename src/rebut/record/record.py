@@ -97,7 +97,7 @@ class Spent:
 
 
 class Record:
-    """The state after a series of events; `add` takes the next one."""
+    """The state after a series of events; `add` adds the next event."""
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.lines: list[Line] = []
@@ -107,7 +107,7 @@ class Record:
         self.limits: dict[str, Json] = {}
         self.closed: Closed | None = None
         self.committed = Amount()
-        """Settled, in flight and in doubt together: what limits are checked against."""
+        """The cost of calls that are settled, in flight or in doubt: limits are checked against it."""
         self._opened: Opened | None = None
         for line in lines:
             self.add(line)
@@ -171,12 +171,12 @@ class Record:
         return self.opened.one_model.get(identity, identity)
 
     def stand_in(self, seat: str) -> str:
-        """The fallback that answered for a seat; empty while its own model did."""
+        """The fallback that a seat has now; empty while it has its own model."""
         fact = self.facts.get(f"fallback@{seat}")
         return str(fact.value["spec"]) if fact and isinstance(fact.value, dict) else ""
 
     def answered_by(self, spec: str, seat: str = "") -> list[Attempt]:
-        """The replies that a model gave, of one seat or of all."""
+        """The replies of a model, for one seat or for all."""
         return [
             attempt
             for call in self.calls.values()
@@ -216,7 +216,7 @@ class Record:
     def last_failures(self) -> list[Failed]:
         """The last failure under each key since the last answer, without calls that a deadline cut off.
 
-        Those that resume asks again are among them: they are what a debate stopped for.
+        Failures that resume asks again are included: the debate stopped because of them.
         """
         last: dict[str, Failed] = {}
         for line in reversed(self.lines):
@@ -227,7 +227,7 @@ class Record:
         return [failed for failed in reversed(last.values()) if not failed.attempt]
 
     def part(self, mine: Callable[[str], bool]) -> Record:
-        """Only the calls whose keys are meant; it has no events."""
+        """A record without events, with only the calls whose keys `mine` accepts."""
         part = Record()
         part.calls = {key: call for key, call in self.calls.items() if mine(key)}
         return part
@@ -258,7 +258,8 @@ class Record:
 def _worked(before: Line, line: Line) -> float:
     """Seconds of work between two events of one run. Journals of earlier versions have the time of day only.
 
-    Below 0 if a person answered in between: what models did meanwhile was counted, and is not work of the debate.
+    Below 0 if a person answered in between: the time of models meanwhile was counted, and is subtracted with the
+    person's time.
     """
     if line.ran is None:
         return seconds(line.at) - seconds(before.at)
@@ -271,9 +272,9 @@ def seat_of(key: str) -> str:
 
 
 def step_of(key: str) -> str:
-    """Scope and step of a key, without the part in which questions of one step differ.
+    """Scope and step of a key, without the part in which the questions of one step differ.
 
-    A ledger entry of several seats is under a key that names none.
+    The key of a ledger entry by several seats names no seat.
     """
     return (key.rpartition("@")[0] or key).partition(".")[0]
 
@@ -289,9 +290,9 @@ def reserved(asked: Asked) -> Amount:
 
 
 def counted_cost(asked: Asked | None, attempt: Attempt) -> Amount:
-    """What a call counts as cost. Where nothing was reported, what was reserved: never less than the true cost.
+    """The cost of a call for limits. If none was reported, the reserved cost: never less than the true one.
 
-    A call that timed out or broke off may be billed; only one that the provider rejected is not.
+    A call that timed out or broke off may be billed; a call that the provider rejected is not.
     """
     if attempt.patient:
         return Amount()

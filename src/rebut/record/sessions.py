@@ -48,14 +48,14 @@ def home(env: Mapping[str, str] | None = None) -> Path:
 
 
 def how_to_move(env: Mapping[str, str] | None = None) -> str:
-    """What to set if nothing can be stored where `home` is. With a database, only the files beside it are there."""
+    """What to set if nothing can be stored in `home`. With a database, `home` has only copies of files."""
     moved = (os.environ if env is None else env).get("REBUT_HOME")
     name = "XDG_STATE_HOME" if moved and stores.is_database(moved) else "REBUT_HOME"
     return f"Set {name} to a folder that you can write to."
 
 
 def _owned(folder: Path) -> Path:
-    """The folder, if it belongs to this user or to the system. Another user could change every record in it."""
+    """The folder; UsageError if it belongs to another user, who could change every record in it."""
     try:
         owner = folder.stat().st_uid
     except OSError:
@@ -125,7 +125,7 @@ def _found(folder: Path, line: bytes) -> FoundSession | None:
 
 
 def _first_line(path: str) -> bytes:
-    """Most opening lines are short; a file that is not a journal may have no line end at all."""
+    """The first line of a file. Most are short; a file that is not a journal may have no line end at all."""
     start = files.read(path, FIRST_BYTES)
     return start.partition(b"\n")[0] if b"\n" in start else files.read(path).partition(b"\n")[0]
 
@@ -195,7 +195,7 @@ def load(folder: Path) -> Record:
 
 
 def loader(root: Path) -> Callable[[str], Record | None]:
-    """Loads sessions by their id; None for one that is deleted or cannot be read."""
+    """A function that loads a session by its id; it returns None if the session was deleted or cannot be read."""
 
     def load_one(id: str) -> Record | None:
         try:
@@ -242,7 +242,7 @@ def discard(folder: Path, record: journal.Journal) -> None:
 
 
 def keep_files(folder: Path, *, snapshot: bool = False) -> None:
-    """Store the files of a session's folder, or its snapshot, where its journal is. In a folder they already are."""
+    """Store the files of a session's folder, or its snapshot, in the database, if the session is in one."""
     store = stores.of(folder.parent)
     if store is None:
         return
@@ -260,7 +260,7 @@ def snapshot(folder: Path) -> Path:
 
 
 def without_copy(folder: Path, names: Iterable[str]) -> list[str]:
-    """The names among these under which the snapshot of a session has no file."""
+    """Those of `names` for which the snapshot of a session has no file."""
     if store := stores.of(folder.parent):
         there = store.files(folder.name)
         return [name for name in names if f"{SNAPSHOT}/{name}" not in there]
@@ -270,8 +270,8 @@ def without_copy(folder: Path, names: Iterable[str]) -> list[str]:
 def changed_files(folder: Path, wrote: Mapping[str, str]) -> list[str]:
     """The files that a session wrote (path → hash) and that are gone or have another content.
 
-    Another machine may have written them. Those in the session's own folder are in the database then; of the others
-    only what is on this machine can be looked at.
+    With a database, another machine may have written them. Files in the session's own folder are then compared in the
+    database. A file elsewhere that is not on this machine counts as unchanged: it may be on the other one.
     """
     store, out = stores.of(folder.parent), list[str]()
     there = store.files(folder.name) if store else {}
@@ -287,7 +287,7 @@ def changed_files(folder: Path, wrote: Mapping[str, str]) -> list[str]:
 
 
 def running(folder: Path) -> str:
-    """The number of the process that works on a session, with its machine if that is not known; empty for none.
+    """The number of the process that works on a session, in a database with its machine before it; empty for none.
 
     Read from the lock file, since trying the lock, even shared, could block a process that is about to take it.
     """

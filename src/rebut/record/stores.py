@@ -1,7 +1,7 @@
 """Where the sessions of a root are: in folders below it, or in a database.
 
-A session has a folder in both cases. With a database the folder is on this machine only and holds copies of files; its
-journal, its lock, its snapshot and its notes are in the database.
+A session has a folder in both cases. With a database the folder is on this machine only and holds copies of files; the
+session's journal, lock, snapshot and notes are in the database.
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ def install() -> str:
 
 
 def _parts(url: str) -> tuple[str, str, str]:
-    """Scheme, user with password, and the rest of an address. A password may have any character but `@` in it.
+    """Scheme, user with password, and the rest of an address.
 
-    One that has an `@` or `/`, which libpq does not read, is not taken for a part of the rest either.
+    libpq misreads a password with `@` or `/` in it. Here even such a password belongs to the user, not to the rest, so
+    that no message shows it.
     """
     scheme, _, rest = url.partition("://")
     before, slash, after = rest.partition("/")

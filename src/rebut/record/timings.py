@@ -21,13 +21,13 @@ NAME = "timings.jsonl"
 MOST_BYTES = 32_000
 """About five hundred calls. A file that grows beyond this is cut to its newer half."""
 SCRIPTED = "scripted:"
-"""How the spec of a seat begins whose answers come from a file: its pauses say nothing about models."""
+"""How the spec of a seat begins if its answers come from a file, whose pauses say nothing about models."""
 QUICKEST = 0.5
 """Seconds. A faster answer comes from a program or a script, and says nothing about how long another model takes."""
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle of some values. The module `statistics` takes longer to load than any of its users runs."""
+    """The median of some values. Loading the module `statistics` would take longer than any caller runs."""
     rising = sorted(values)
     half = len(rising) // 2
     return rising[half] if len(rising) % 2 else (rising[half - 1] + rising[half]) / 2
@@ -59,7 +59,7 @@ class Expected:
     by: int
     """The number of earlier calls that this is based on."""
     late: float = 0.0
-    """The usual time of a call that is taking longer than that now; 0 if there is none."""
+    """The usual time of a running call that already takes longer than usual; 0 if there is none."""
 
 
 @frozen
@@ -119,7 +119,7 @@ class History:
 
 @frozen
 class Timings:
-    """The file. Several processes may add to it at once; a line that cannot be read is ignored."""
+    """The file of timings. Several processes may add to it at once; a line that cannot be read is ignored."""
 
     path: Path
 
@@ -135,8 +135,8 @@ class Timings:
         ]
         if not lines:
             return
-        # One write at the end of the file, which the system does not mix with that of another process. The line break
-        # before it ends a line that was cut off.
+        # One write at the end of the file, which the system does not mix with the write of another process. Its first
+        # line break ends a line that was cut off.
         data = "\n".join(["", *lines, ""]).encode("utf-8", "replace")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -147,7 +147,7 @@ class Timings:
             finally:
                 os.close(fd)
             if size > MOST_BYTES:
-                # What another process adds at this very moment is lost, which an estimate can bear.
+                # Lines that another process adds at this very moment are lost, which does little harm to an estimate.
                 files.write(self.path, self._tail(MOST_BYTES // 2), 0o600)
         except OSError:
             return
@@ -161,7 +161,7 @@ class Timings:
         return History(tuple(filter(None, map(_read, data.split(b"\n")))))
 
     def _tail(self, most: int) -> bytes:
-        """The last lines of the file, at most so many bytes."""
+        """The last lines of the file, at most `most` bytes."""
         if not self.path.is_file():
             return b""
         with self.path.open("rb") as file:

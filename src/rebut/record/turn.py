@@ -34,7 +34,7 @@ class WaitingTurn:
 
 
 def keep(folder: Path, waits: WaitingForCaller | WaitingForPerson, record: Record) -> None:
-    """Write down for what the debate waits."""
+    """Store what the debate waits for."""
     turn = WaitingTurn("person", waits.message, len(record.lines))
     if isinstance(waits, WaitingForCaller):
         turn = WaitingTurn("caller", waits.message, len(record.lines), waits.key, waits.question, waits.schema)
@@ -42,7 +42,7 @@ def keep(folder: Path, waits: WaitingForCaller | WaitingForPerson, record: Recor
 
 
 def whose_turn(folder: Path, record: Record) -> WaitingTurn | None:
-    """For what the debate waits; None if it has continued since, or does not wait."""
+    """What the debate waits for; None if it does not wait, or has continued since."""
     try:
         turn = WaitingTurn(**json.loads(files.read(folder / NAME)))
     except (OSError, ValueError, TypeError, RecursionError):

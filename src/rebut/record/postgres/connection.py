@@ -1,4 +1,4 @@
-"""A connection to the database: opened when it is needed, opened again when it was lost, its errors as rebut's own."""
+"""A connection to the database: opened when needed, opened again when lost. Its errors become errors of rebut."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
 
 @contextmanager
 def reached(url: str) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
-    """A connection for one command. Errors are those of a user who gave the address."""
+    """A connection for one command. Its errors are UsageErrors, since the user gave the address."""
     try:
         opened = connect(url)
     except psycopg.ProgrammingError as error:
@@ -64,7 +64,7 @@ class DatabaseConnection:
         self._reached = False
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a statement that may be repeated: it is, once, if the connection turns out to be lost."""
+        """The rows of a statement, which must be repeatable: if the connection was lost, it is sent again."""
         with self._lock:
             for last in (False, True):
                 try:
@@ -131,7 +131,7 @@ class DatabaseConnection:
 
 
 class PatientConnection:
-    """One connection for an event loop. What asks waits until the database answers, however long it is away."""
+    """One connection for an event loop. A caller waits until the database answers, however long that takes."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -139,7 +139,7 @@ class PatientConnection:
         self._turn = asyncio.Lock()
 
     async def ask(self, sql: str, *values: Any) -> tuple[Any, ...]:
-        """The row that a statement gives, which may be repeated."""
+        """The row of a statement, which must be repeatable."""
         async with self._turn:
             while True:
                 try:
@@ -172,7 +172,7 @@ WRITE = "Write postgresql://USER@HOST:5432/NAME."
 
 
 def not_an_address(url: str, error: psycopg.Error) -> UsageError:
-    """The part that the error quotes is left out: it may be the password."""
+    """The error for an unreadable address, without the part that psycopg quotes: it may be the password."""
     why = re.sub(r'"[^"]*"', "…", said(error))
     return UsageError(f"{shown_address(url)} is not an address of a database: {why}", WRITE)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DatabaseJournal(Journal):
-    """Holds the session's lease from `open` to `close`."""
+    """Writes a journal in a database. Holds the session's lease from `open` to `close`."""
 
     at_once = False
 
@@ -39,7 +39,7 @@ class DatabaseJournal(Journal):
         return self._lease.epoch
 
     def looks_for_notes(self) -> bool:
-        """Whether another process left a note, as of the last renewal. Asked once for each."""
+        """Whether there was a note at the last renewal of the lease. True only once for each renewal."""
         found, self._lease.has_notes = self._lease.has_notes, False
         return found
 
@@ -52,7 +52,7 @@ class DatabaseJournal(Journal):
         self._good += len(data)
 
     def no_room(self) -> RecordError | None:
-        return None  # a full database refuses the question itself, before it is asked
+        return None  # a full database refuses to store the question, so it is not asked
 
     def _sync_in_thread(self) -> None:
         import asyncio
@@ -88,7 +88,7 @@ class DatabaseJournal(Journal):
             self.on_lost()
 
     def close(self) -> None:
-        """Store what is left, and give the session up."""
+        """Store the remaining lines, and give the session up."""
         if self._closed:
             return
         self._closed = True

@@ -22,7 +22,7 @@ FILES_AT_ONCE = 100
 
 
 class DatabaseStore:
-    """Reads over a connection of its own, writes through the writer. It connects when it is first used."""
+    """The sessions of one database. The writer writes the journals; a connection, opened when needed, does the rest."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -86,7 +86,7 @@ class DatabaseStore:
         return int(epoch)
 
     def epoch(self, id: str) -> int:
-        """The number of this process's turn with a session; each process that takes it raises it. 0 for none."""
+        """The epoch in which this process has a session: each process that takes the session raises it. 0 for none."""
         held = self._journals.get(id)
         return held.epoch if held is not None else 0
 
@@ -101,7 +101,7 @@ class DatabaseStore:
         epoch = self._take(id)
         shas = [sha for (sha,) in self.connection.query("select distinct sha from rebut_file where session = %s", id)]
         self.connection.query("delete from rebut_session where id = %s and epoch = %s", id, epoch)
-        # Contents that no session has any more go with it.
+        # Also delete contents that no other session has.
         unused = "not exists (select from rebut_file f where f.sha = b.sha)"
         self.connection.query(f"delete from rebut_blob b where sha = any(%s) and {unused}", shas)
 
@@ -123,7 +123,7 @@ class DatabaseStore:
         )
 
     def fetch(self, id: str, folder: Path, below: str) -> None:
-        """Copy the files whose names begin with `below` into the session's folder, those that are not there yet."""
+        """Copy the files whose names begin with `below` into the session's folder, if they are not there yet."""
         wanted = [name for name in self.files(id) if name.startswith(below) and not (folder / name).is_file()]
         for n in range(0, len(wanted), FILES_AT_ONCE):
             sql = """select f.name, b.data from rebut_file f join rebut_blob b using (sha)
@@ -149,7 +149,7 @@ class DatabaseStore:
         return str(number)
 
     def notes(self, id: str) -> list[tuple[str, str]]:
-        """Number and text of the notes that were not taken yet, as far as this process knows."""
+        """Number and text of the notes that are not on record yet, as far as this process knows."""
         held = self._journals.get(id)
         if held is not None and not held.looks_for_notes():
             return []
@@ -163,6 +163,6 @@ class DatabaseStore:
         self.connection.query("delete from rebut_note where id = %s and not taken", int(number))
 
     def answer(self, number: str) -> str | None:
-        """None while the note waits, empty if it is on record, else why it was refused."""
+        """What became of a note: None while it waits, empty if it is on record, else why it was refused."""
         found = self.connection.query("select taken, refused from rebut_note where id = %s", int(number))
         return next((str(refused) if taken else None for taken, refused in found), "")

@@ -1,6 +1,6 @@
-"""The thread that writes the journals of this process to a database, and keeps their leases.
+"""The thread that writes the journals of this process to a database, and renews their leases.
 
-What several debates append while a statement is under way goes into the next one together: one round trip and one
+Lines that several debates append while a statement runs go into the next statement together: one round trip and one
 commit for all of them. If the connection is lost, it is opened again and the same append is sent again; the database
 knows whether it was already done.
 """
@@ -43,14 +43,14 @@ class Lease:
     id: str
     epoch: int
     on_lost: Callable[[RecordLost], None]
-    """Called in the thread, once."""
+    """Called once, in the writer's thread."""
     lost: RecordLost | None = None
     has_notes: bool = True
 
 
 @dataclass(slots=True)
 class Append:
-    """Lines for one journal. `then` is called in the thread, with the error if they could not be stored."""
+    """Lines for one journal. `then` is called in the writer's thread, with the error if they could not be stored."""
 
     lease: Lease
     first: int
@@ -78,7 +78,7 @@ class Writer:
         """Why the database does not answer; empty while it does."""
 
     def hold(self, lease: Lease) -> None:
-        """Keep a lease until it is released or lost."""
+        """Renew a lease until it is released or lost."""
         with self._changed:
             if self._process != os.getpid():  # a fork has none of its parent's threads, connections and leases
                 self._process, self._thread, self._connection = os.getpid(), None, None
@@ -99,10 +99,10 @@ class Writer:
             self._changed.notify()
 
     def release(self, lease: Lease) -> None:
-        """Give a session up, after what was appended so far.
+        """Give a session up, after all that was appended to it so far.
 
-        The last one is waited for, so that the next command finds the session free; with others under way, no event
-        loop is held up for it.
+        For the last session of the process this waits, so that the next command finds the session free. While others
+        are open it does not, since it would block their event loop.
         """
         done = threading.Event()
         with self._changed:
@@ -185,7 +185,7 @@ class Writer:
             return
 
     def _give_up(self, batch: list[Append]) -> list[Append]:
-        """The appends that are still repeated."""
+        """Fail the appends that are too old; return those to send again."""
         late = [work for work in batch if time.monotonic() - work.since > PATIENCE]
         self._fail(late, f"the database did not answer for {PATIENCE:.0f} seconds ({self.away})")
         return [work for work in batch if work not in late]
@@ -210,7 +210,7 @@ class Writer:
             rows = self._open().execute(RENEWING, values, binary=True).fetchall()
         except psycopg.Error as error:
             self._drop(error)
-            self._renewed = time.monotonic() - RENEW + 1.0  # again in a second
+            self._renewed = time.monotonic() - RENEW + 1.0  # try again in a second
             return
         self.away = ""
         for id, kept, notes in rows:

@@ -18,7 +18,7 @@ LOCK = 0x7265627574
 """The number of the advisory lock under which tables are changed."""
 OURS = "rebut"
 WHOLE = "schema"
-"""The name under which the tables of the queue are made at once in a new database."""
+"""The name of the migration that makes all tables of the queue at once, in a new database."""
 TABLE = """
 create table if not exists rebut_migration (
   part text not null, name text not null, at timestamptz not null default now(), by text not null,
@@ -31,7 +31,7 @@ class Migration:
     """One change of the tables."""
 
     part: str
-    """Whose tables: those of rebut, or those of the queue."""
+    """Whose tables it changes: those of rebut, or those of the queue."""
     name: str
     statements: str
 
@@ -46,7 +46,7 @@ def known() -> list[Migration]:
 
 
 def done(connection: psycopg.Connection[tuple[Any, ...]]) -> set[tuple[str, str]]:
-    """What was run in a database: part and name."""
+    """The migrations that were run in a database, as part and name."""
     there = connection.execute("select to_regclass('rebut_migration') is not null").fetchone()
     if not there or not there[0]:
         return set()
@@ -71,7 +71,7 @@ def check_tables(connection: psycopg.Connection[tuple[Any, ...]], url: str, want
 
 
 def upgrade(connection: psycopg.Connection[tuple[Any, ...]], wanted: list[Migration]) -> list[Migration]:
-    """Run those that were not run yet, all of them or none. Returns these."""
+    """Run the migrations that were not run yet, all of them or none, and return them."""
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", (LOCK,))
         connection.execute(TABLE)

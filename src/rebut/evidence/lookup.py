@@ -31,7 +31,7 @@ NO_TEXT = "there is no text under discussion to look it up in"
 UNCLEAR = "it is not clear where the quote ends"
 SHORTEST = 3
 TELLING = 10
-"""Characters, white space aside, from which on a quote can be looked for in files that were not named."""
+"""Characters, white space aside, that a quote needs to be looked for in files that the citation does not name."""
 SHOWN = 60
 MOST_PARTS = 20
 MOST_HITS = 1_000
@@ -65,9 +65,9 @@ async def look_up_citation(
 ) -> Mark:
     """Look one citation up.
 
-    `artifact` is the text under discussion, cited by section. `other` is the old side of a diff, tried when the new one
-    has nothing. `base` is the folder that a relative path may also start from. `planned` means that the text describes
-    the place as something to create, so that its absence says nothing.
+    `artifact` is the text under discussion, cited by section. `other` is the old side of a diff, tried if the new side
+    does not have what is cited. `base` is a folder that a path may be relative to. `planned` means that the text
+    describes the place as something to create, so that its absence says nothing.
     """
     mark = await _check(citation, view, artifact, base)
     if mark.mark == "absent" and other is not None:
@@ -129,7 +129,7 @@ async def _file(citation: Citation, place: Place, view: Workspace, base: str) ->
 
 
 async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
-    """Read a path as written; else from the text's folder, without a diff's `a/` or `b/`, or as the end of one."""
+    """Read a path, with a note: as written; from the text's folder; without `a/` or `b/`; or as the end of a path."""
     read = first = await view.read(path)
     if not isinstance(first, Missing):
         return first, ""
@@ -191,9 +191,9 @@ def _really(start: int, text: Text) -> str:
 
 
 async def by_quote(citation: Citation, view: Workspace, paths: Sequence[str]) -> Mark | None:
-    """The mark of a citation that names no file which exists, if its quote is at exactly one place in these files.
+    """The mark of a citation without an existing file, if its quote is at exactly one place in the files `paths`.
 
-    Small models copy the description of a place, or misspell a path, and still quote what is there.
+    Small models give the description of the field as the place, or misspell a path, and still quote what is there.
     """
     place = citation.parsed
     if len("".join(citation.quote.split())) < TELLING or place.kind in ("url", "commit"):
@@ -234,11 +234,11 @@ NUMBER = re.compile(r"(?<!\d)\d+(?:[.)]\d+)*[.)]?\s+")
 
 
 OF_THE_TEXT = re.compile(r"^(?:the )?(?:artifact|document|plan|proposal|text)(?:\s*[,:;]\s*|$)", re.I)
-"""The name of the text under discussion, before that of a section or alone."""
+"""A name of the text under discussion, before the name of a section or alone."""
 
 
 def _is_section(name: str, artifact: str) -> bool:
-    """Whether these words are the beginning of a heading, or name the text as a whole."""
+    """Whether `name` is the beginning of a heading, or empty, which means the text as a whole."""
     wanted = _bare(name)
     heads = (_bare(section.name) for section in _sections(artifact.split("\n")))
     return not name or (bool(wanted) and any(head.startswith(wanted) for head in heads))
@@ -293,7 +293,7 @@ class _Part:
 
 
 def _sections(lines: Sequence[str]) -> Iterator[_Part]:
-    """Headings with their lines: up to the next heading of the same or a higher level."""
+    """The sections of a text, each up to the next heading of the same or a higher level."""
     heads: list[tuple[int, int, str]] = []
     fence = ""
     for number, line in enumerate(lines, 1):
@@ -321,7 +321,7 @@ def _too_short(quote: str) -> bool:
 
 @frozen(slots=False)
 class _Body:
-    """Lines to look quotes up in. Preparing them takes long for a large file, and is done once, when needed."""
+    """Lines to look quotes up in. They are prepared once, when needed, which takes long for a large file."""
 
     lines: Sequence[str]
 
@@ -339,7 +339,7 @@ _bodies: WeakKeyDictionary[Workspace, dict[str, _Body]] = WeakKeyDictionary()
 
 
 def _body(view: Workspace, text: Text) -> _Body:
-    """A file to look quotes up in: the same one for each citation of it."""
+    """The prepared lines of a file, cached for other citations of the same file."""
     kept = _bodies.setdefault(view, {})
     body = kept.pop(text.path, None)
     if body is not None and body.lines is text.lines:
@@ -353,7 +353,7 @@ def _body(view: Workspace, text: Text) -> _Body:
 
 
 def _lines_with(quote: str, where: _Body) -> Iterator[int]:
-    """The lines where a quote begins, ignoring white space. Tried as it is, then without what models add to it."""
+    """The lines where a quote begins, ignoring white space, and additions of models if it is not found as it is."""
     body, offsets, numbers = where.canonical
     for form in _forms(quote):
         parts = [part for part in (_canonical(p.split("\n"))[0] for p in form) if part]
@@ -400,7 +400,7 @@ LOOKALIKE = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "\u00
 
 
 def _canonical(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
-    """Text with white space only between words, and where in it each line that is not empty begins."""
+    """The text with white space only between words, and the offset and the number of each line that is not empty."""
     pieces: list[str] = []
     offsets, numbers = [], []
     size, last = 0, ""
@@ -429,7 +429,7 @@ def _is_word(char: str) -> bool:
 async def look_up(
     text: str, workspace: Path, redact: Redact, never: Sequence[str], folder: Path | None = None
 ) -> list[tuple[FoundCitation, Mark]]:
-    """Every citation of a text with its mark. `folder` is the text's own: paths may be relative to it."""
+    """Every citation of a text with its mark. `folder` is the text's own folder: paths may be relative to it."""
     view = await LiveView.open(workspace, redact, never)
     try:
         base, start = (_below(view.root, one) for one in (folder, workspace))
@@ -440,7 +440,7 @@ async def look_up(
 
 
 def _below(root: str, folder: Path | None) -> str:
-    """A folder relative to the root; empty for the root itself, and for what is not in it."""
+    """A folder relative to the root; empty for the root itself, and for a folder that is not in it."""
     if folder is None or not folder.is_relative_to(root):
         return ""
     below = folder.relative_to(root).as_posix()
@@ -448,7 +448,7 @@ def _below(root: str, folder: Path | None) -> str:
 
 
 def _as_written(citation: Citation, mark: Mark, folders: Sequence[str]) -> Mark:
-    """The mark with a new place that can be pasted into the text: its path starts from where the cited one does."""
+    """The mark with its new place relative to the same folder as the cited path, to be pasted into the text."""
     path = citation.parsed.path
     at, _, line = mark.moved_to.rpartition(":")
     if path and any(folder and at == posixpath.normpath(posixpath.join(folder, path)) for folder in folders):

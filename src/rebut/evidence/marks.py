@@ -1,4 +1,4 @@
-"""Marks: what a ledger entry cites, in its fields and in its prose, looked up; and which parts of a text cite."""
+"""The marks of the citations in a ledger entry's fields and prose, and the statements of a text that cite."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def _mark(evidence: Evidence, sides: DebatedVersions, planned: bool = Fals
 FENCE = re.compile(r"(?:[ \t]{0,12}>)*[ \t]{0,12}(`{3,}|~{3,})")
 ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s")
 ALONE = re.compile(r"\s*(?:#{1,6}\s|\|)")
-"""A heading or a row of a table: a line of its own."""
+"""A heading or a row of a table: a statement of its own."""
 
 
 def citing(text: str) -> list[str]:
@@ -59,7 +59,7 @@ def citing(text: str) -> list[str]:
 
 
 def statements(text: str) -> Iterator[str]:
-    """A document in pieces. Fenced code belongs to the text before it, which may name its place."""
+    """The statements of a document. Fenced code belongs to the text before it, which may name its place."""
     block: list[str] = []
     fence, over = "", False
     for line in text.split("\n"):

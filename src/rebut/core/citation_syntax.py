@@ -32,7 +32,7 @@ EXTENSIONS = _words_of(
     "scala scm scss sh sol sql sum sv svelte svg swift tcl tex tf thrift toml ts tsv tsx txt v vb vhd vue xml xsd "
     "yaml yml zig zsh"
 )
-SHORT = _words_of("c h m r v d log lock mod sum el ex fs cs")
+EVERYDAY_EXTENSIONS = _words_of("c h m r v d log lock mod sum el ex fs cs")
 """Extensions that also end everyday words: without a slash or a line, such a word is a file only inside backticks."""
 BARE_NAMES = _words_of(
     "Makefile Dockerfile Jenkinsfile Procfile Vagrantfile Gemfile Rakefile Justfile justfile LICENSE README "
@@ -57,16 +57,18 @@ COMMANDS = _words_of(
 URL = re.compile(r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.|mailto:)\S*", re.I)
 ENDINGS = "com|org|net|io|dev|ai|co|edu|gov|app|sh|rs|me"
 DOMAIN = re.compile(rf"(?:[\w-]+\.)+(?:{ENDINGS})/|(?:[\w-]+\.){{2,}}(?:{ENDINGS})$", re.I)
-TAIL = re.compile(
+LINE_SUFFIX = re.compile(
     r"(?::L?(?P<a>\d{1,400})(?:\s?[-–—]\s?L?(?P<b>\d{1,400})|:\d{1,400})?"
     r"|#L(?P<c>\d{1,400})(?:C\d{1,400})?(?:-L?(?P<d>\d{1,400})(?:C\d{1,400})?)?)$"
 )
-SPOKEN = re.compile(
+SPOKEN_LINE = re.compile(
     r"[\s,;)\]`'\"(]{0,4}(?:at |on |around )?(?:lines?|ll?\.|L)\s?(?P<a>\d{1,99})"
     r"(?:\s?(?:-|–|—|to)\s?L?(?P<b>\d{1,99}))?",
     re.I,
 )
-BEFORE = re.compile(r"\blines?\s(?P<a>\d{1,99})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,99}))?\s(?:of|in)\s[`\"'*(]{0,2}$", re.I)
+LINE_BEFORE = re.compile(
+    r"\blines?\s(?P<a>\d{1,99})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,99}))?\s(?:of|in)\s[`\"'*(]{0,2}$", re.I
+)
 COMMIT = re.compile(r"(?:commit|revision|rev|sha)s?[ :]{1,2}`?(?P<id>[0-9a-f]{7,64})\b", re.I)
 SECTION = re.compile(r"(?:§+\s*|#{1,6}\s+|(?:the\s+)?section\s+|heading\s+)(?P<name>.+)", re.I | re.S)
 LINES = re.compile(r"lines?\s(?P<a>\d{1,99})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,99}))?", re.I)
@@ -137,11 +139,11 @@ def understand(place: str) -> Place:
     if found := SECTION.fullmatch(text):
         return Place("section", name=found["name"].strip(" \"'`“”*"))
     text = re.sub(r"^(?:file|path|in|see)[: ]\s*", "", text, count=1, flags=re.I)
-    path, line = _split(text)
-    if not line.start and (found := re.search(SPOKEN.pattern + r"[)\s.]*$", text, re.I)) and found.start():
+    path, line = _split_lines(text)
+    if not line.start and (found := re.search(SPOKEN_LINE.pattern + r"[)\s.]*$", text, re.I)) and found.start():
         path, line = text[: found.start()], _ranged(Place("file"), found["a"], found["b"])
     if " (" in path and not line.start:
-        path, line = _split(path.partition(" (")[0])
+        path, line = _split_lines(path.partition(" (")[0])
     path = _with_slashes(path.partition("::")[0].strip("` ,"))
     if not path or "\n" in path or ":" in path or DOMAIN.match(path):
         return Place("other")
@@ -152,8 +154,8 @@ def understand(place: str) -> Place:
     return Place("file" if sure else "other", path, line.start, line.end, reversed=line.reversed)
 
 
-def _split(text: str) -> tuple[str, Place]:
-    found = TAIL.search(text, max(0, len(text) - LONGEST))
+def _split_lines(text: str) -> tuple[str, Place]:
+    found = LINE_SUFFIX.search(text, max(0, len(text) - LONGEST))
     if not found or not found.start():
         return text, Place("file")
     return text[: found.start()], _ranged(Place("file"), found["a"] or found["c"], found["b"] or found["d"])
@@ -178,7 +180,7 @@ def is_place(text: str, ticked: bool = False) -> bool:
     """Whether a word of prose, or a text in backticks, is a place in a file. When in doubt it is not."""
     if not 3 <= len(text) <= LONGEST or "::/" in text:
         return False
-    path, line = _split(text)
+    path, line = _split_lines(text)
     path = path.partition("::")[0]
     if "\\" in path:
         if "\\" in (path := _with_slashes(path)) or path.startswith("/") or _extension(path) not in EXTENSIONS:
@@ -205,7 +207,7 @@ def is_place(text: str, ticked: bool = False) -> bool:
     if extension in EXTENSIONS and last[-len(extension) - 2] != ".":
         named = bool(line.start) or "/" in path or ticked
         # `Thing.js` in running text is more often a library than a file
-        return named or (extension not in SHORT and not (extension == "js" and last[0].isupper()))
+        return named or (extension not in EVERYDAY_EXTENSIONS and not (extension == "js" and last[0].isupper()))
     if last in BARE_NAMES:
         return bool(line.start) or "/" in path or ticked
     if "/" not in path or " " in path or extension:
@@ -238,13 +240,13 @@ TOKEN = re.compile(
     r"|(?P<single>(?<![^\s(])['‘](?=[^\s'‘’]))"
     rf"|(?P<word>{WORD.pattern})"
 )
-AFTER = re.compile(
+PLACE_TO_QUOTE = re.compile(
     r"[\s)\]*,]{0,4}(?:[:—–=-]|->|→|says|said|reads|has|had|contains|shows|states|defines|is|was|holds|where|which|it"
     r"|that|\s)*[\s(]*",
     re.I,
 )
-AHEAD = re.compile(r"[\s,]*(?:\(|\[|—|–|from|per|see|cf\.?|\s)*[\s(\[]*", re.I)
-AHEAD_SAID = re.compile(r"[\s,]*(?:\(|\[|—|–|from|per|see|cf\.?|in|at|on|line|\s)*[\s(\[]*", re.I)
+QUOTE_TO_PLACE = re.compile(r"[\s,]*(?:\(|\[|—|–|from|per|see|cf\.?|\s)*[\s(\[]*", re.I)
+SAID_TO_PLACE = re.compile(r"[\s,]*(?:\(|\[|—|–|from|per|see|cf\.?|in|at|on|line|\s)*[\s(\[]*", re.I)
 STANDS = re.compile(
     r"\s(?:is|are|stands?|appears?|occurs?|(?:is|are|can be) found) (?:(?:also|only|still|now) )?(?P<how>at|on|in) "
     r"(?:the file )?(?:lines? \d{1,9}(?:[-–—]\d{1,9})? (?:of|in) )?[\[(]?"
@@ -272,14 +274,14 @@ MAKES = re.compile(rf"\b(?:{MAKING})\b", re.I)
 PLANS = re.compile(
     rf"\b(?:{MAKING}|replace|change|rename|insert|move|update|should|will|would|must|instead|propose|proposed)\b", re.I
 )
-SOME_SIGN = re.compile(r"[.:#]\w|/|`|\]\(")
-SOME_WORD = ("comm", "rev", "sha", "make", "docker")
-BOTH = re.compile(r"(?P<place>\S+)[ :]{1,3}(?:(?P<said>[\"“].+)|'(?P<quote>[^\"“”]+)')")
+CITATION_SIGN = re.compile(r"[.:#]\w|/|`|\]\(")
+CITATION_WORDS = ("comm", "rev", "sha", "make", "docker")
+PLACE_AND_QUOTE = re.compile(r"(?P<place>\S+)[ :]{1,3}(?:(?P<said>[\"“].+)|'(?P<quote>[^\"“”]+)')")
 
 LONGEST_SAID = 2_000
 MOST_INNER = 16
 """Quotation marks inside a quote at most; a quote with more of them is ignored."""
-SAME = {
+MATCHING_MARKS = {
     '"': re.compile(r'(?<!(?<!\\)\\)"'),
     "“": re.compile("[“”]"),
     "'": re.compile(r"(?<!(?<!\\)\\)'"),
@@ -298,7 +300,7 @@ PREFIX = re.compile(r"(?:^|\W)[fFrRbBuUL]{1,2}$")
 BESIDE = re.compile(r"$|[\s.,;:!?)\]}>|*_`'’”\"…—–/-]")
 CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–])")
 """The text after a mark that ends a quote; it seldom comes after a mark that begins a string in code."""
-ANOTHER = re.compile(r"\w\.\w{1,12}(?::L?|#L)\d")
+OTHER_PLACE = re.compile(r"\w\.\w{1,12}(?::L?|#L)\d")
 CITED = re.compile(r"(?::L?|#L)\d+(?:[-–—:]L?\d+)?[`)\]*:,—–\s]*\s$")
 """A place before a quotation mark, which therefore begins a quote."""
 SENTENCE = re.compile(r"[.;!?]\s")
@@ -329,7 +331,7 @@ def find_citations(text: str) -> list[FoundCitation]:
         if marked and not MARKER.match(line):
             # a block quote ends, and with it the fenced code in it, unless only the fence has a marker, by mistake
             if body:
-                _lend(found, waiting, body)
+                _add_block(found, waiting, body)
                 fence, waiting, body = "", -1, []
             marked = False
         mark = FENCE.match(line)
@@ -337,7 +339,7 @@ def find_citations(text: str) -> list[FoundCitation]:
             header = ""
         if fence:
             if mark and mark["mark"].startswith(fence) and not mark["language"].strip():
-                _lend(found, waiting, body)
+                _add_block(found, waiting, body)
                 fence, waiting, body, marked = "", -1, [], False
             else:
                 body.append(_unmarked(line, depth))
@@ -350,7 +352,7 @@ def find_citations(text: str) -> list[FoundCitation]:
             pieces = list(_pieces(line))
             before = len(found)
             found += _on_line(line, number, pieces, header)
-            waiting = len(found) - 1 if len(found) > before and _closes(line, pieces) else -1
+            waiting = len(found) - 1 if len(found) > before and _ends_with_place(line, pieces) else -1
         elif line.strip(" \t>"):
             waiting = -1  # a heading or a sentence comes between place and block: the block belongs to that
         if not fence and not header and line.lstrip(" \t>").startswith("|"):
@@ -370,13 +372,13 @@ def _unmarked(line: str, depth: int) -> str:
 
 def _may_cite(line: str) -> bool:
     """Whether a line may contain a citation. Most do not; a single pattern would take thirty times as long."""
-    if SOME_SIGN.search(line):
+    if CITATION_SIGN.search(line):
         return True
     folded = line.casefold()
-    return any(map(folded.__contains__, SOME_WORD))
+    return any(map(folded.__contains__, CITATION_WORDS))
 
 
-def _lend(found: list[FoundCitation], waiting: int, body: list[str]) -> None:
+def _add_block(found: list[FoundCitation], waiting: int, body: list[str]) -> None:
     """Assign a fenced block to the place that the line before it ends with."""
     quote = "\n".join(body)
     if waiting >= 0 and quote.strip() and len(quote) <= LONGEST_QUOTE and not found[waiting].citation.quote:
@@ -384,7 +386,7 @@ def _lend(found: list[FoundCitation], waiting: int, body: list[str]) -> None:
         found[waiting] = FoundCitation(last.line, Citation(last.citation.place, quote), last.planned)
 
 
-def _closes(line: str, pieces: list[_Piece]) -> bool:
+def _ends_with_place(line: str, pieces: list[_Piece]) -> bool:
     places = [piece for piece in pieces if piece.place]
     rest = line[places[-1].end :] if places else line
     return bool(places) and len(rest) <= 12 and not rest.strip(" :.)*_`]") and not PLANS.search(line[-400:])
@@ -393,16 +395,16 @@ def _closes(line: str, pieces: list[_Piece]) -> bool:
 def _pieces(line: str) -> Iterator[_Piece]:
     at, last = 0, _Piece(0, 0)
     while token := TOKEN.search(line, at):
-        at, pieces = token.end(), list(_of_token(line, token, last))
+        at, pieces = token.end(), list(_token_pieces(line, token, last))
         if token["single"] and not pieces and (word := WORD.match(line, token.start())):
-            at, pieces = word.end(), list(_words(word[0], token.start()))
+            at, pieces = word.end(), list(_word_pieces(word[0], token.start()))
         if pieces:
             last = pieces[-1]
             at = max(at, last.end)
             yield from pieces
 
 
-def _of_token(line: str, token: re.Match[str], last: _Piece) -> Iterator[_Piece]:
+def _token_pieces(line: str, token: re.Match[str], last: _Piece) -> Iterator[_Piece]:
     start, end = token.span()
     if (code := token["twice"] or token["code"]) is not None:
         yield _in_ticks(code.strip(), line, start, end)
@@ -411,29 +413,29 @@ def _of_token(line: str, token: re.Match[str], last: _Piece) -> Iterator[_Piece]
         if URL.match(target) or is_place(target, True):
             yield _Piece(start, end, target, "", "link")
     elif token["said"] is not None:
-        if piece := _said(line, start):
+        if piece := _quotation(line, start):
             yield piece
     elif token["single"] is not None:
         if piece := _in_single_marks(line, start, last):
             yield piece
     else:
-        yield from _words(token["word"], start)
+        yield from _word_pieces(token["word"], start)
 
 
 def _in_single_marks(line: str, start: int, last: _Piece) -> _Piece | None:
     """Code in single quotation marks, directly after a place with a line. Elsewhere they may be apostrophes."""
     if not last.place or URL.match(last.place):
         return None
-    spoken = SPOKEN.match(line, last.end)
+    spoken = SPOKEN_LINE.match(line, last.end)
     end = spoken.end() if spoken else last.end
     if (
         not 0 < start - end <= 60
-        or not _split(_with_lines(line, last))[1].start
-        or not AFTER.fullmatch(line, end, start)
+        or not _split_lines(_with_lines(line, last))[1].start
+        or not PLACE_TO_QUOTE.fullmatch(line, end, start)
     ):
         return None
-    piece = _said(line, start)
-    if not piece or piece.place or not CODE.search(piece.quote) or ANOTHER.search(piece.quote):
+    piece = _quotation(line, start)
+    if not piece or piece.place or not CODE.search(piece.quote) or OTHER_PLACE.search(piece.quote):
         return None
     return piece
 
@@ -441,11 +443,11 @@ def _in_single_marks(line: str, start: int, last: _Piece) -> _Piece | None:
 def _in_ticks(code: str, line: str, start: int, end: int) -> _Piece:
     if is_place(code, True):
         return _Piece(start, end, code, "", "tick")
-    if (both := BOTH.fullmatch(code)) and is_place(both["place"], True):
+    if (both := PLACE_AND_QUOTE.fullmatch(code)) and is_place(both["place"], True):
         # `a.py:3 "x = 1"`: in one pair of backticks, place and quote belong together, whatever is around them
         if both["quote"]:
             return _Piece(start, end, both["place"], both["quote"], "tick")
-        said = _said(both["said"], 0)
+        said = _quotation(both["said"], 0)
         if said and said.end == len(both["said"]):
             return _Piece(start, end, both["place"], said.quote or said.place, "tick", said.shorter)
     if end < len(line) and line[end].isalnum() and not _complete(line, start, end - 1):
@@ -453,13 +455,13 @@ def _in_ticks(code: str, line: str, start: int, end: int) -> _Piece:
     return _Piece(start, end, "", code, "tick")
 
 
-def _said(line: str, start: int) -> _Piece | None:
+def _quotation(line: str, start: int) -> _Piece | None:
     """The quote that begins with the mark at `start`; None if it does not end."""
     if line.startswith('"""', start):
         ends = [line.find('"""', start + 3, start + LONGEST_SAID)]
         first, after = start + 3, 3
     else:
-        ends, first, after = _ends(line, start), start + 1, 1
+        ends, first, after = _quote_ends(line, start), start + 1, 1
     if not ends or ends[-1] < 0:
         return None
     said, shorter = (line[first:end].strip() for end in (ends[-1], ends[0]))
@@ -469,7 +471,7 @@ def _said(line: str, start: int) -> _Piece | None:
     return _Piece(start, end, "", said, "said", shorter if len(ends) > 1 else "")
 
 
-def _ends(line: str, start: int) -> list[int]:
+def _quote_ends(line: str, start: int) -> list[int]:
     """The positions where the quote that begins at `start` may end; it is read to the last of them.
 
     Quoted code may have the same marks inside: `"i["cost"] + 1"`. They come in pairs, so every second mark either ends
@@ -480,7 +482,7 @@ def _ends(line: str, start: int) -> list[int]:
         return [mixed.end()]
     ends: list[int] = []
     inside, at, last = False, start, -1
-    for seen, mark in enumerate(SAME[line[start]].finditer(line, start + 1, start + LONGEST_SAID)):
+    for seen, mark in enumerate(MATCHING_MARKS[line[start]].finditer(line, start + 1, start + LONGEST_SAID)):
         if seen == MOST_INNER:
             return []
         at = mark.start()
@@ -520,7 +522,7 @@ def _complete(line: str, start: int, at: int) -> bool:
     return bool(before) and COMPLETE.match(before[-1]) is not None and not PREFIX.search(before)
 
 
-def _words(word: str, at: int) -> Iterator[_Piece]:
+def _word_pieces(word: str, at: int) -> Iterator[_Piece]:
     """A run without white space: `(src/a.py:3),` or `a.py,b.py` or `see:src/a.py`."""
     opening = len(word) - len(word.lstrip(OPENING))
     core = word[opening:].rstrip(CLOSING)
@@ -554,16 +556,16 @@ def _on_line(line: str, number: int, pieces: list[_Piece], header: str) -> Itera
             None if plans or URL.match(place) else piece if piece.quote else _quote(line, pieces, index, used, header)
         )
         cited = Citation(place, beside.quote, shorter=beside.shorter) if beside else Citation(place)
-        planned = bool(plans and MAKES.search(head)) and not _split(place)[1].start
+        planned = bool(plans and MAKES.search(head)) and not _split_lines(place)[1].start
         out.append((piece.start, FoundCitation(number, cited, planned)))
     yield from (found for _, found in sorted(out, key=lambda item: item[0]))
 
 
 def _with_lines(line: str, piece: _Piece) -> str:
     """The place, with a line that is spelled out next to it: `a.py`, line 12."""
-    if _split(piece.place)[1].start:
+    if _split_lines(piece.place)[1].start:
         return piece.place
-    spoken = SPOKEN.match(line, piece.end) or BEFORE.search(line[max(0, piece.start - 60) : piece.start])
+    spoken = SPOKEN_LINE.match(line, piece.end) or LINE_BEFORE.search(line[max(0, piece.start - 60) : piece.start])
     if not spoken:
         return piece.place
     return f"{piece.place}:{spoken['a']}" + (f"-{spoken['b']}" if spoken["b"] else "")
@@ -572,9 +574,9 @@ def _with_lines(line: str, piece: _Piece) -> str:
 def _quote(line: str, pieces: list[_Piece], index: int, used: set[int], header: str) -> _Piece | None:
     """The snippet that belongs to a place: directly after it, or directly before it."""
     piece = pieces[index]
-    spoken = SPOKEN.match(line, piece.end)
+    spoken = SPOKEN_LINE.match(line, piece.end)
     end = spoken.end() if spoken else piece.end
-    at_line = _split(_with_lines(line, piece))[1].start > 0
+    at_line = _split_lines(_with_lines(line, piece))[1].start > 0
     if index + 1 < len(pieces):
         after = pieces[index + 1]
         between = line[end : after.start]
@@ -582,7 +584,7 @@ def _quote(line: str, pieces: list[_Piece], index: int, used: set[int], header: 
         lined = at_line or ":" in piece.place
         beside = between.strip() not in ("", ",") or (between.isspace() and lined)
         if after.quote and not after.place and after.start >= end and len(between) <= 60:
-            if beside and AFTER.fullmatch(between):
+            if beside and PLACE_TO_QUOTE.fullmatch(between):
                 used.add(index + 1)
                 return after
             if at_line and (
@@ -591,7 +593,7 @@ def _quote(line: str, pieces: list[_Piece], index: int, used: set[int], header: 
                 used.add(index + 1)
                 return replace(after, quote=after.quote.replace("\\|", "|"))
     if index and (before := pieces[index - 1]).quote and not before.place and index - 1 not in used:
-        link = AHEAD_SAID if before.kind == "said" else AHEAD
+        link = SAID_TO_PLACE if before.kind == "said" else QUOTE_TO_PLACE
         between, head = line[before.end : piece.start], line[max(0, before.start - 120) : before.start]
         if len(between) <= 60 and between.strip(" ,") and not PLANS.search(head):
             stands = STANDS.fullmatch(between) if at_line else None

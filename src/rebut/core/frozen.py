@@ -30,10 +30,10 @@ def frozen(*, kw_only: bool = False, slots: bool = True) -> Callable[[type[T]], 
 def frozen(cls: type[Any] | None = None, /, *, kw_only: bool = False, slots: bool = True) -> Any:
     """Make a class a frozen dataclass. A class with a cached property needs `slots=False`."""
     plain = dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)
-    return _made(cls, plain) if cls is not None else lambda it: _made(it, plain)
+    return _as_frozen(cls, plain) if cls is not None else lambda decorated: _as_frozen(decorated, plain)
 
 
-def _made(cls: type[Any], plain: Callable[[type[Any]], type[Any]]) -> type[Any]:
+def _as_frozen(cls: type[Any], plain: Callable[[type[Any]], type[Any]]) -> type[Any]:
     own = cls.__dict__
     cls.__doc__ = cls.__doc__ or cls.__name__  # else `dataclass` makes one from the signature, which takes long
     cls = plain(cls)

@@ -317,9 +317,9 @@ def _kill(pid: int) -> None:
 adopts = False
 """Set by the command line, whose process is rebut's own: it adopts the orphans of its tools, to end them."""
 _adopting = False
-_own: set[int] = set()
+_spared: set[int] = set()
 """Children not to end: programs of the user, and children that a shell started before it became rebut."""
-_of_user = 0
+_user_programs = 0
 """How many programs of the user run now."""
 
 
@@ -327,7 +327,7 @@ def _adopt_orphans() -> None:
     global _adopting
     if adopts and not _adopting and sys.platform == "linux":
         _adopting = True
-        _own.update(_children())
+        _spared.update(_children())
         _adopt_or_not()
 
 
@@ -336,7 +336,7 @@ def _adopt_or_not() -> None:
     if _adopting:
         import ctypes
 
-        ctypes.CDLL(None).prctl(36, int(not _of_user), 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+        ctypes.CDLL(None).prctl(36, int(not _user_programs), 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
 async def run_for_user(argv: Sequence[str], *, stdout: int, env: Mapping[str, str] | None = None) -> int:
@@ -345,21 +345,21 @@ async def run_for_user(argv: Sequence[str], *, stdout: int, env: Mapping[str, st
     Processes that it leaves running belong to the user. On cancellation, it is asked to end, so that it can save its
     work.
     """
-    global _of_user
-    _of_user += 1
+    global _user_programs
+    _user_programs += 1
     _adopt_or_not()
     try:
         child = await asyncio.create_subprocess_exec(*argv, stdout=stdout, env=env)
-        _own.add(child.pid)
+        _spared.add(child.pid)
         try:
             return await child.wait()
         except asyncio.CancelledError:
-            _of_user += 1  # the program may run for a while yet: from here on, no orphans are adopted
+            _user_programs += 1  # the program may run for a while yet: from here on, no orphans are adopted
             if child.returncode is None:
                 child.terminate()
             raise
     finally:
-        _of_user -= 1
+        _user_programs -= 1
         _adopt_or_not()
 
 
@@ -368,7 +368,7 @@ def end_adopted() -> None:
     if not _adopting:
         return
     for _ in range(20):
-        left = [pid for pid in _children() if pid not in _living and pid not in _own and not is_zombie(pid)]
+        left = [pid for pid in _children() if pid not in _living and pid not in _spared and not is_zombie(pid)]
         if not left:
             return
         for pid in left:

@@ -16,7 +16,7 @@ _CONTROL_BYTES = bytes([*range(0x09), *range(0x0B, 0x20), 0x7F])
 
 _canonical = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_JOIN = "\0"
+_UNBREAKABLE = "\0"
 """Replaces a space at which a line must not break."""
 _ESCAPE = re.compile(r"\\(?:(/)|u00([2-7][0-9A-Fa-f])|.)", re.S)
 
@@ -173,10 +173,10 @@ def wrapped(
     wrapper = textwrap.TextWrapper(
         width, initial_indent=indent, subsequent_indent=rest, break_long_words=break_words, break_on_hyphens=False
     )
-    kept = re.sub(r"(?<=\d) (?=(?:s|min)\b)", _JOIN, text)
+    kept = re.sub(r"(?<=\d) (?=(?:s|min)\b)", _UNBREAKABLE, text)
     if "`rebut " in kept and not break_words:
-        kept = re.sub(r"`rebut [^`\n]{1,60}`", lambda command: command[0].replace(" ", _JOIN), kept)
-    return [line.replace(_JOIN, " ") for line in wrapper.wrap(kept)] or [""]
+        kept = re.sub(r"`rebut [^`\n]{1,60}`", lambda command: command[0].replace(" ", _UNBREAKABLE), kept)
+    return [line.replace(_UNBREAKABLE, " ") for line in wrapper.wrap(kept)] or [""]
 
 
 def plural(count: int, one: str, many: str = "") -> str:

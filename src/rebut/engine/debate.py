@@ -201,7 +201,7 @@ class Debate:
     async def _one(self, q: Question, *, reopen: bool) -> Answer[Any] | Failure:
         got = await settle(self._runtime, q)
         if isinstance(got, GivenUp):
-            raw = self._runtime.record.call(q.key).unread if got.kind == "bad reply" else ""
+            raw = self._runtime.record.call(q.key).last_reply if got.kind == "bad reply" else ""
             failure = Failure(q.who, q.key, got.kind, got.message, got.hint, raw)
             if not got.recorded:
                 self._fail(q, failure, reopened=reopen)

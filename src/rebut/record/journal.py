@@ -181,7 +181,7 @@ def _set_aside(folder: Path, found: Read) -> None:
     raise RecordError(f"{folder.name}: there are too many torn tails already", f"Look at {folder}.")
 
 
-LEFT_BEHIND = 5.0
+DEAD_OWNER_WAIT = 5.0
 """Seconds to wait for a lock whose owner no longer runs."""
 
 
@@ -193,7 +193,7 @@ def take_lock(folder: Path) -> int:
         raise RecordError(
             f"session {folder.name} cannot be written: {error.strerror}", f"The folder is {folder}."
         ) from error
-    until = time.monotonic() + LEFT_BEHIND
+    until = time.monotonic() + DEAD_OWNER_WAIT
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

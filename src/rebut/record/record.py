@@ -47,7 +47,7 @@ class Call:
         ]
 
     @property
-    def unread(self) -> str:
+    def last_reply(self) -> str:
         """The text of the last reply that came back; empty if none did."""
         said = [attempt.text for _, attempt in self.returned if attempt.outcome == "ok"]
         return said[-1] if said else ""

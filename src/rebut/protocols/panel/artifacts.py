@@ -164,8 +164,8 @@ def _said(call: Call, ended: Ended) -> str:
     if call.answered:
         broken = "".join(f"\n\n> rule broken after one send-back: {inline(c)}" for c in call.answered.complaints)
         return turn(step, call.answered.value, ended.ledger, seat, n or (1 if step == "address" else 0)) + broken
-    if call.failed and call.failed.failure == "bad reply" and call.unread:
-        return f"**Verdict:** unknown. The reply could not be read, and is kept as received:\n\n{tame(call.unread)}"
+    if call.failed and call.failed.failure == "bad reply" and call.last_reply:
+        return f"**Verdict:** unknown. The reply could not be read, and is kept as received:\n\n{tame(call.last_reply)}"
     return (
         f"**No answer:** {call.failed.failure}, {inline(call.failed.message)}"
         if call.failed

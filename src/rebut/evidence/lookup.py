@@ -30,7 +30,7 @@ NOT_A_PLACE = "not a place that can be looked up"
 NO_TEXT = "there is no text under discussion to look it up in"
 UNCLEAR = "it is not clear where the quote ends"
 SHORTEST = 3
-TELLING = 10
+LONG_ENOUGH = 10
 """Characters, white space aside, that a quote needs to be looked for in files that the citation does not name."""
 SHOWN = 60
 MOST_PARTS = 20
@@ -103,7 +103,7 @@ async def _check(citation: Citation, view: Workspace, artifact: str | None, base
     # `Risks` or `the proposal, Risks` means the section as much as `## Risks` does.
     if not citation.place.strip():
         return Mark("uncheckable", citation.place, NOT_A_PLACE)
-    named = OF_THE_TEXT.sub("", citation.place.strip(), count=1)
+    named = TEXT_NAME.sub("", citation.place.strip(), count=1)
     section = _section(citation, Place("section", name=named), artifact)
     if section.mark in ("found", "moved", "located") or (artifact is not None and _is_section(named, artifact)):
         return section
@@ -173,14 +173,14 @@ def _in_range(citation: Citation, place: Place, text: Text, body: _Body) -> Mark
         return Mark(mark, citation.place, beyond or "the quote is too short to search for")
     lines = list(_lines_with(citation.quote, body))
     if not lines:
-        return Mark("absent", citation.place, beyond or _really(start, text))
+        return Mark("absent", citation.place, beyond or _actual_line(start, text))
     if not start or any(start <= line <= end for line in lines):
         return Mark("found", citation.place)
     nearest = min(lines, key=lambda line: (abs(line - start), line))
     return Mark("moved", citation.place, f"is at line {nearest}", f"{text.path}:{nearest}")
 
 
-def _really(start: int, text: Text) -> str:
+def _actual_line(start: int, text: Text) -> str:
     line = text.line(start) if start else None
     if line is None:
         return f"the quoted text is nowhere in {text.path}"
@@ -196,7 +196,7 @@ async def by_quote(citation: Citation, view: Workspace, paths: Sequence[str]) ->
     Small models give the description of the field as the place, or misspell a path, and still quote what is there.
     """
     place = citation.parsed
-    if len("".join(citation.quote.split())) < TELLING or place.kind in ("url", "commit"):
+    if len("".join(citation.quote.split())) < LONG_ENOUGH or place.kind in ("url", "commit"):
         return None
     if place.path and not isinstance((await _open(place.path, view, ""))[0], Missing):
         return None
@@ -233,7 +233,7 @@ FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})(.*)")
 NUMBER = re.compile(r"(?<!\d)\d+(?:[.)]\d+)*[.)]?\s+")
 
 
-OF_THE_TEXT = re.compile(r"^(?:the )?(?:artifact|document|plan|proposal|text)(?:\s*[,:;]\s*|$)", re.I)
+TEXT_NAME = re.compile(r"^(?:the )?(?:artifact|document|plan|proposal|text)(?:\s*[,:;]\s*|$)", re.I)
 """A name of the text under discussion, before the name of a section or alone."""
 
 
@@ -254,7 +254,7 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
         return Mark(mark.mark, mark.place, mark.note, mark.moved_to.replace(f"{text.path}:", "line "))
     if not place.name:
         return _in_lines(citation, place, text, body)
-    meant = _meant(place.name, text.lines)
+    meant = _sections_named(place.name, text.lines)
     if not meant:
         return Mark("absent", citation.place, "no section of that name")
     if not citation.quote.strip() or _too_short(citation.quote):
@@ -271,11 +271,11 @@ def _section(citation: Citation, place: Place, artifact: str | None) -> Mark:
 
 def part_of(name: str, lines: Sequence[str]) -> tuple[int, int] | None:
     """The first and the last line of the section that a name means; None if there is no such section."""
-    found = _meant(name, lines)
+    found = _sections_named(name, lines)
     return (found[0].start, found[0].end) if found else None
 
 
-def _meant(name: str, lines: Sequence[str]) -> list[_Part]:
+def _sections_named(name: str, lines: Sequence[str]) -> list[_Part]:
     """The sections that a name may mean: by its words, else by its number, else by how it begins."""
     sections = list(_sections(lines))
     wanted = _bare(name)
@@ -355,7 +355,7 @@ def _body(view: Workspace, text: Text) -> _Body:
 def _lines_with(quote: str, where: _Body) -> Iterator[int]:
     """The lines where a quote begins, ignoring white space, and additions of models if it is not found as it is."""
     body, offsets, numbers = where.canonical
-    for form in _forms(quote):
+    for form in _quote_forms(quote):
         parts = [part for part in (_canonical(p.split("\n"))[0] for p in form) if part]
         if not parts or max(map(len, parts)) < SHORTEST:
             continue
@@ -365,7 +365,7 @@ def _lines_with(quote: str, where: _Body) -> Iterator[int]:
             return
 
 
-def _forms(quote: str) -> Iterator[list[str]]:
+def _quote_forms(quote: str) -> Iterator[list[str]]:
     yield [quote]
     lines = quote.split("\n")
     full = [line for line in lines if line.strip()]
@@ -461,11 +461,11 @@ def summed(results: Sequence[tuple[FoundCitation, Mark]]) -> tuple[str, ...]:
     marks = [mark for _, mark in results]
     counts = {name: sum(m.mark == name for m in marks) for name in get_args(Verdict)}
     tally = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    rows = [f"{m.mark}: {_named(f.citation, m)}" for f, m in results if m.mark in ("absent", "moved")]
+    rows = [f"{m.mark}: {_citation_row(f.citation, m)}" for f, m in results if m.mark in ("absent", "moved")]
     return (tally, *dict.fromkeys(rows)) if tally else ()
 
 
-def _named(citation: Citation, mark: Mark) -> str:
+def _citation_row(citation: Citation, mark: Mark) -> str:
     quote = f' "{cut(citation.quote, SHOWN)}"' if citation.quote else ""
     why = f"now at {mark.moved_to}" if mark.moved_to else mark.note.removeprefix(f"{citation.place}: ")
     return f"{citation.place}{quote} ({why})"

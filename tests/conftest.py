@@ -58,6 +58,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """What is loaded by now stays: the collector need not look through all of it again and again."""
     gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="session")

@@ -274,6 +274,7 @@ def _load() -> None:
     assert threading.active_count() == 1, "a fork has none of the other threads"
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000)
 
 
 def _search_for_secrets() -> None:

@@ -62,7 +62,7 @@ def _status(record: Record, outcome: Outcome | None) -> str:
 
 
 def _unresolved(outcome: Outcome | None) -> Sequence[str]:
-    """What a review leaves to be done: findings that were judged valid, and that no version fixes."""
+    """The findings of a review that were judged valid and that no version fixes, each as `ID text`."""
     return outcome.review.unresolved if outcome and outcome.review else ()
 
 

@@ -1,4 +1,4 @@
-"""The end of a question on a terminal: the answer first, then what each model said, side by side."""
+"""The result of a question to several models, on a terminal: the answer first, then what each model said."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rebut.reports.terminal import absent, foot, hanging, labelled, point_line, 
 
 GAP = 4
 WIDEST = 160
-"""Columns; a wider line means `--plain`, which has no columns."""
+"""Columns of the widest terminal; a greater width means `--plain`, which has no columns."""
 MOST = 5
-"""Points that are listed in one row."""
+"""Points that are listed below one label."""
 
 
 def ending(outcome: Outcome, compared: SideBySide, *, width: int, short: str, told: Sequence[str], points: bool) -> str:
@@ -43,7 +43,7 @@ def ending(outcome: Outcome, compared: SideBySide, *, width: int, short: str, to
 
 
 def _headline(outcome: Outcome, compared: SideBySide, width: int) -> list[str]:
-    """The answer. Where the debate was not whole, the first line says so, and the answer follows."""
+    """The rows with the answer; if the debate was inconclusive or has caveats, the first row says so."""
     whole = outcome.conclusive and not outcome.caveats
     name, _, _ = outcome.heading.partition(": ")
     if whole and outcome.decision:
@@ -62,7 +62,7 @@ def _headline(outcome: Outcome, compared: SideBySide, width: int) -> list[str]:
 
 
 def _how(outcome: Outcome, compared: SideBySide) -> str:
-    """How the answer came about, in one line."""
+    """How the answer came about, in one line; empty if none was chosen."""
     if compared.same:
         return "Both chose this without seeing the other's answer. It was not debated."
     if not (compared.chosen and outcome.verdict):
@@ -80,7 +80,7 @@ def _how(outcome: Outcome, compared: SideBySide) -> str:
 
 
 def _partial(outcome: Outcome, compared: SideBySide, seat: str) -> str:
-    """Which answer the judge's own model, or one of its family, gave; empty for an independent judge."""
+    """Which answers the judge's own model or its family gave; empty for an independent judge."""
     seats = {one.seat: one for one in outcome.seats}
     judge, authors = seats.get(seat), [seats.get(one.seat) for one in compared.answers]
     numbers = [n for n, one in enumerate(authors, 1) if judge and one and one.spec == judge.spec]
@@ -94,7 +94,7 @@ def _partial(outcome: Outcome, compared: SideBySide, seat: str) -> str:
 
 
 def _beside(compared: SideBySide, width: int) -> list[str]:
-    """The answers in columns, one below the other where the terminal is narrow."""
+    """Two answers in columns; one below the other on a narrow terminal, with `--plain`, or if there are more."""
     if width < NARROW or width > WIDEST or len(compared.answers) != 2:
         blocks = [_block(n, one, compared, width - 4) for n, one in enumerate(compared.answers, 1)]
         rows = list[str]()
@@ -120,7 +120,7 @@ def _block(number: int, one: GivenAnswer, compared: SideBySide, space: int) -> l
 
 
 def _changed(ledger: Ledger, compared: SideBySide) -> list[str]:
-    """What each author conceded; what it conceded without evidence is still open, and listed there."""
+    """The points that each author conceded, and the ids of those that stay open, conceded without evidence."""
     agreed = {point.id for point in ledger.agreed}
     rows = [
         f"{shown_spec(one.model)} conceded {point_line(point)}"

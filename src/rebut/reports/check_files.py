@@ -1,7 +1,7 @@
-"""The checks that were shown, as test files for the repository.
+"""The checks with the mark `shown`, as test files for the repository.
 
-In the sandbox the project is in /w. In the files, paths below it are relative to the top folder of the repository, from
-which tests are run; what a module of Node imports is relative to the file.
+In the sandbox the project is in /w. In a test file, paths are relative to the top folder of the repository, from which
+tests are run; the imports of a Node module are relative to the file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rebut.domain.ledger import Ledger
 
 NAMES = {"pytest": ("test_{}.py", "#"), "python": ("test_{}.py", "#"), "shell": ("check_{}.sh", "#")}
 NAMES |= {"node": ("{}.test.mjs", "//"), "go": ("{}/check_test.go", "//")}
-"""Runner → the name of a file with such a check, and how a comment begins in it. A Go package is a folder."""
+"""Runner → the name of its test files, and the sign that begins a comment. A Go package is a folder."""
 RUNS_SCRIPT = """import os
 import subprocess
 import sys
@@ -39,16 +39,16 @@ _IMPORTED = re.compile(r"""(\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)(['"`]
 class _Shown:
     id: str
     about: str
-    """What it shows, in the words of its author."""
+    """What the check shows, in the words of its author."""
     check: CodeCheck
     problem: bool
-    """Whether that is a problem of the code."""
+    """Whether the check shows a problem of the code."""
 
 
 def check_files(ledger: Ledger, session: str, folder: PurePosixPath) -> dict[str, str]:
-    """Name of the file → its text, for every check that was shown.
+    """File name → text, for every check with the mark `shown`.
 
-    `folder` is the one that they are written into, relative to the top folder of the repository.
+    `folder` is where the files are written, relative to the top folder of the repository.
     """
     out: dict[str, str] = {}
     for shown in _shown(ledger):

@@ -40,7 +40,7 @@ class ComparedSession:
             return cls(record.opened.id, status(record), "", "", (), record.spent())
         won = headline_of(outcome)
         told = outcome.worth.points if outcome.worth and outcome.worth.points else fates(outcome.ledger)
-        if outcome.review and asked_by(record):  # in the words of that command
+        if outcome.review and asked_by(record):  # in the words of `review` or `plan`
             why = " ".join(one.reason for one in outcome.review.history[-1:])
             return cls(record.opened.id, review.heading_of(record, outcome), "", why, told, outcome.spent)
         return cls(record.opened.id, outcome.heading, won, outcome.decision, told, outcome.spent)
@@ -86,7 +86,7 @@ class Pair:
     """A fork and its parent."""
 
     parent: ComparedSession | None
-    """None if it is deleted."""
+    """None if the parent is deleted."""
     fork: ComparedSession
     from_id: str
     reused: Reused
@@ -137,7 +137,7 @@ def paired(fork: Record, load: Callable[[str], Record | None], outcome: Outcome 
 
 
 def reused(fork: Record, load: Callable[[str], Record | None]) -> Reused:
-    """The reused answers and their cost in the sessions that paid for them, which need not be the parent."""
+    """The reused answers and their cost in the sessions that paid for them: the parent or an earlier one."""
     copied = {k: c.answered.copied_from for k, c in fork.calls.items() if c.answered and c.answered.copied_from}
     paid = {id: load(id) for id in dict.fromkeys(copied.values())}
     part, gone = Record(), False

@@ -78,14 +78,14 @@ def markdown(record: Record) -> str:
 
 
 def _heading(record: Record, outcome: Outcome) -> str:
-    """The heading; a session of `review` or `plan` has that of its command."""
+    """The heading of the outcome; for a session of `review` or `plan`, the one that this command shows."""
     if outcome.review and asked_by(record):
         return inline(review.heading_of(record, outcome))
     return inline(outcome.heading) + (f": {inline(headline_of(outcome))}" if outcome.verdict else "")
 
 
 def _checks(found: Sequence[tuple[str, CodeCheck]]) -> list[str]:
-    """Every check with its code, what it did and the command."""
+    """Every check: its claim, verdict and code, and what its command printed."""
     rows = []
     for id, check in found:
         rows += [f"### {id}: {inline(check.runner)}, {inline(check.claim)}", "", inline(check.verdict), ""]

@@ -19,9 +19,9 @@ from rebut.workspace.targets.target import Target, absent_citations, target_of, 
 MOST_BLOCKS = 10
 """Findings that are shown with their code; further ones are in a table."""
 WIDE = 110
-"""Columns in which the table has space for what the citation and the judge say."""
+"""Columns of a terminal on which the table also shows the status of each finding."""
 AROUND = 2
-"""Lines of code before and after those that a finding cites."""
+"""Lines of code that are shown before and after the cited lines."""
 MOST_LINES = 8
 MOST_CHECK = 8
 """Lines of a check that are shown."""
@@ -30,7 +30,7 @@ REJECTED = {
     "struck for an absent citation": "struck, because what it cites is absent",
     "P3": "minor",
 }
-"""Why a finding is not a problem to fix, in the words of the summary."""
+"""Why a finding is hidden → the word for that in the summary."""
 
 
 def ending(
@@ -43,9 +43,9 @@ def ending(
     everything: bool = False,
     brief: bool = False,
 ) -> str:
-    """What was found, the gravest first; then one line that says what it comes to, and what can be done next.
+    """The findings, the gravest first; then a line that sums them up, and the commands that can follow.
 
-    A `brief` one names only what a later command needs: the patch, or that the review can be resumed.
+    With `brief`, only the commands that resume the review, or apply its patch or fixes, are named.
     """
     made = outcome.review
     assert made is not None
@@ -79,7 +79,7 @@ def ending(
 
 
 def headline(outcome: Outcome, target: Target | None = None) -> str:
-    """What a review comes to, in the words of a reviewer; never more than the record holds."""
+    """The result of a review in a few words, such as `2 problems to fix`; never more than the record holds."""
     made = outcome.review
     assert made is not None
     problems, minor = made.shown, [f for f in made.findings if f.hidden == "P3"]
@@ -94,7 +94,7 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
     if not outcome.conclusive or not outcome.complete:
         nothing = target is not None and _nothing_read(outcome, target)
         return "nothing was reviewed" if nothing else "no problem found in what was reviewed"
-    if fixed := _fixed(made):  # the reviewed files still have them until the patch is applied
+    if fixed := _fixed(made):  # in the patch: the reviewed files still have them
         return f"{counted(len(fixed), 'problem')} found, fixed in the final version"
     said = "no problems to fix" if minor else "no problems found"
     if target is None:
@@ -108,10 +108,10 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
 
 
 def files_read(outcome: Outcome, target: Target) -> tuple[int, int]:
-    """How many files of a target were read, and how many it has; pictures, fonts, sound and film aside."""
+    """The number of files of a target that were read, and of all; both without pictures, fonts, sound and film."""
     noted = [note.removeprefix("not read: ") for note in outcome.notes if note.startswith("not read: ")]
-    unread = outcome.unread or noted  # sessions from before have only the notes
-    # A path may contain a colon, and so may the reason: all beginnings that can be a path count.
+    unread = outcome.unread or noted  # sessions of earlier versions have only the notes
+    # A path may contain a colon, and so may the reason: the text before any of the colons may be the path.
     paths = {line[: colon.start()] for line in unread for colon in re.finditer(": ", line)}
     skipped = sum(c.path in paths for c in target.changes)
     return len(target.changes) - skipped, len(target.changes) + len(unread) - skipped
@@ -127,7 +127,7 @@ def _fixed(made: ReviewResult) -> list[ReviewFinding]:
 
 
 def summary(outcome: Outcome, target: Target) -> str:
-    """One line: what it comes to, what was set aside and why, who reviewed, and what it cost."""
+    """One line: the headline, how many findings are hidden and why, who reviewed, and what it cost."""
     made = outcome.review
     assert made is not None
     aside = Counter(
@@ -148,7 +148,7 @@ def _capitalized(text: str) -> str:
 
 
 def doubtful(outcome: Outcome, target: Target) -> str:
-    """The first line of a review that decided nothing: why; empty for one that is conclusive."""
+    """The first line of a review that decided nothing, which says why; empty for a conclusive review."""
     if outcome.complete and outcome.conclusive:
         return ""
     why: list[str] = []
@@ -162,19 +162,19 @@ def doubtful(outcome: Outcome, target: Target) -> str:
 
 
 def heading(outcome: Outcome, target: Target) -> str:
-    """The heading of `review` and `plan` for programs: what the screen says first, and what the findings come to."""
+    """The heading of `review` and `plan` for programs: the first lines of the screen, and the headline."""
     found = headline(outcome, target)
     first = [line for line in (by_programs(outcome), doubtful(outcome, target)) if line]
     return " ".join([*first, f"{_capitalized(found)}."]) if first else found
 
 
 def heading_of(record: Record, outcome: Outcome) -> str:
-    """The same for a session on record."""
+    """The `heading` of a session on record."""
     return heading(outcome, target_of(record) or text_target(record.opened.topic))
 
 
 def decided(outcome: Outcome, target: Target) -> str:
-    """What follows from a review, for programs: its heading as a sentence, and the reason of who chose last."""
+    """The decision of a review, for programs: its heading as a sentence, and the reason of the last choice."""
     made = outcome.review
     assert made is not None
     said = _capitalized(heading(outcome, target).rstrip("."))
@@ -182,20 +182,20 @@ def decided(outcome: Outcome, target: Target) -> str:
 
 
 def by_programs(outcome: Outcome) -> str:
-    """That programs took the seats which the user left to rebut, and why; empty otherwise."""
+    """The note that programs took the seats for which the user named no model, and why; empty without such a note."""
     note = next((note for note in outcome.notes if note.startswith(BY_PROGRAMS)), "")
     return f"{_capitalized(note)}." if note else ""
 
 
 def unlisted_citations(made: ReviewResult, target: Target) -> Sequence[str]:
-    """The absent citations of a reviewed text in a session from before these were findings."""
+    """The absent citations of a reviewed text, if they are not findings: in sessions of earlier versions."""
     return () if any(CHECK in f.voices for f in made.findings) else absent_citations(target)
 
 
 def block(f: ReviewFinding, target: Target, width: int, framed: set[str]) -> list[str]:
-    """One finding: place, severity, what is wrong; the code; what comes of it, what to do, and the fix as a diff.
+    """One finding: place, severity, what is wrong; the code, the check, what to do, and the fix as a diff.
 
-    `framed` is the code that stands above; this one's is added.
+    `framed` has the code shown for earlier findings, which is not repeated; the code of this finding is added.
     """
     head = f"  {f.place or 'no place'}  {f.severity}  {f.category}".rstrip()
     status = ", ".join(_status(f))
@@ -230,7 +230,7 @@ def _status(f: ReviewFinding) -> Iterable[str]:
 
 
 def finding_table(findings: Sequence[ReviewFinding], width: int) -> list[str]:
-    """A line for each of many findings: id, severity, place and what is wrong; where there is space, its mark, too."""
+    """One line per finding: id, severity, place and what is wrong; on a wide terminal also its status."""
     wide = width >= WIDE
     marks = [", ".join([*_status(f)][1:]) if wide else "" for f in findings]
     first = [max(map(len, column)) for column in ([f.id for f in findings], [f.place for f in findings])]
@@ -245,11 +245,11 @@ def finding_table(findings: Sequence[ReviewFinding], width: int) -> list[str]:
     return [row.rstrip() for row in rows]
 
 
-# the code that a finding is about
+# the code that a finding cites
 
 
 def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | None:
-    """The lines of the file or text that a finding cites, with the first and the last of them; None if unknown."""
+    """All lines of the cited file or text, and the numbers of the first and the last cited line; None if unknown."""
     path, _, lines = f.place.rpartition(":")
     first, _, last = lines.partition("-")
     if f.mark == "absent" or not first.isdecimal():
@@ -268,7 +268,7 @@ def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | Non
     end = int(last) if last.isdecimal() else start
     if not 1 <= start <= end <= len(rows):
         return None
-    # What is raised later may be about a later version, which has other lines there.
+    # A finding of a later round may cite a later version, which has other lines at these numbers.
     other = f.round > 1 and squeeze(f.quote) not in squeeze("\n".join(rows[start - 1 : end]))
     return None if other else (rows, start, end)
 
@@ -289,7 +289,7 @@ def _frame(f: ReviewFinding, target: Target, width: int) -> list[str]:
 
 
 def _check(f: ReviewFinding, width: int) -> list[str]:
-    """The check of a finding: what it showed, its code, and where it did not show it what it printed."""
+    """The check of a finding: its runner, what it claims, its verdict, and the first lines of its code."""
     if f.check is None:
         return []
     rows = hanging(f"    check  {f.check.runner}, {f.check.claim}: {squeeze(f.check.verdict)}", width, 11)
@@ -373,10 +373,10 @@ def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: b
         said = "patch: rebut apply {}" if decided else "patch, not decided on: rebut apply {} --force"
         offers.insert(0, said.format(short))
     elif fixes := [f for f in made.shown if f.fix and f.mark in ("found", "located")]:
-        # Without a finding, `rebut apply` takes the fixes of those that were judged valid.
+        # Without FINDING, `rebut apply` applies the fixes of the findings that were judged valid.
         one = "" if any(f.ruling == "valid" for f in fixes) else f" {fixes[0].id}"
         said = "fixes: rebut apply {}{}" if outcome.conclusive else "fixes, not decided on: rebut apply {}{} --force"
         offers.insert(0, said.format(short, one))
     line = f"  {' · '.join(offers)}"
-    # A line would break inside a command.
+    # A line that is too long would break inside a command.
     return ([line] if len(line) <= width - 2 else [f"  {offer}" for offer in offers]) if offers else []

@@ -64,7 +64,7 @@ def header(record: Record, *, width: int = 80) -> list[str]:
     if (place := record.facts.get("folder")) and str(place.value).startswith(f"{opened.workspace}/"):
         rows += hanging(f"{'files':<12} {str(place.value).removeprefix(f'{opened.workspace}/')}", width, 13)
     rows.append(f"{'session':<12} {opened.id}  {cut(opened.slug, max(12, width - 26))}")
-    # Which citations of a plan are absent is the first that its review says.
+    # The absent citations of a plan are the first thing that its review shows, so the note leaves them out.
     notes = [n.partition("; absent: ")[0] if verb and n.startswith("what the text cites: ") else n for n in notes]
     notes = [n for n in notes if not n.startswith("the ") and not (verb and n.startswith(BY_PROGRAMS))]
     rows += [line for n in notes for line in hanging(f"{'note':<12} {n}", width, 13)]
@@ -145,7 +145,7 @@ def turn(record: Record, answered: Answered, ledger_fact: Fact | None = None, *,
         head = f"{head}  {cost}".rstrip()
     if not brought or len(head) + len(brought) + 3 <= width:
         return f"{head}   {brought}".rstrip()
-    # What does not fit beside it goes below.
+    # What does not fit on the first line goes below it.
     return "\n".join([head, *hanging(f"{'':16} {brought}", width, 17)])
 
 
@@ -157,11 +157,11 @@ def column(record: Record) -> int:
 def entered_by(fact: Fact) -> set[str]:
     """The seats that a ledger entry is from."""
     rows: Sequence[Any] = fact.value.get("entries", ()) if isinstance(fact.value, dict) else ()  # type: ignore[assignment]
-    return {str(row.get("by") or "checks") for row in rows}  # no seat runs a check again: the program does
+    return {str(row.get("by") or "checks") for row in rows}  # an entry without a seat: rebut ran the checks again
 
 
 def entered(fact: Fact, known: Collection[str]) -> list[str]:
-    """What an answer added to the ledger. Moves about an unknown id are counted as such."""
+    """What an answer added to the ledger. Moves on an unknown id are counted apart."""
     value = fact.value
     rows: Sequence[Any] = value.get("entries", ()) if isinstance(value, dict) else ()  # type: ignore[assignment]
     parts = []
@@ -190,8 +190,9 @@ def entered(fact: Fact, known: Collection[str]) -> list[str]:
 
 
 def failure_line(failed: Failed) -> str:
-    """Why a call gave no answer. Where its kind says less than the message, such as that a server refused the
-    connection, it is left out.
+    """Why a call gave no answer: the kind of failure and its message.
+
+    The kind is left out if it says less than the message: "crashed", if a server refused the connection.
     """
     return failed.message if failed.failure in UNTOLD and failed.message else f"{failed.failure}, {failed.message}"
 
@@ -239,7 +240,7 @@ def ending(
 ) -> str:
     """The outcome of a debate. `told` are notes that were shown already; without `points` the ledger is left out."""
     if compared := outcome.answers:
-        from rebut.reports import answers  # here: it uses the rows of this module
+        from rebut.reports import answers  # imported here, since it imports this module
 
         return answers.ending(outcome, compared, width=width, short=short, told=told, points=points)
     made = outcome.review
@@ -257,7 +258,7 @@ def ending(
         rows += labelled(label, text, width)
     rows += worth_rows(outcome.worth, width)
     rows += labelled("spent", spent(outcome.spent), width)
-    if outcome.rows and outcome.rounds.calls and not outcome.worth:  # `worth it?` has that
+    if outcome.rows and outcome.rounds.calls and not outcome.worth:  # `worth it?` shows this cost
         rows += labelled("of which", f"{spent(outcome.rounds)} in the rounds of debate", width)
     rows += foot(outcome, width=width, short=short, told=told)
     if made:
@@ -295,7 +296,7 @@ def diff_rows(diff: str, width: int) -> list[str]:
 
 
 def _wrapped_diff(line: str, width: int) -> list[str]:
-    """A line of a diff; of a long one every row has its sign."""
+    """A line of a diff as rows; each row of a long line begins with the sign of that line."""
     sign, text = (line[:1], line[1:]) if line[:1] in ("+", "-", " ") else ("", line)
     return [f"{sign}{part}" for part in wrapped(text, max(30, width - 1)) or [""]]
 
@@ -328,7 +329,7 @@ def foot(outcome: Outcome, *, width: int, short: str, told: Sequence[str]) -> li
 
 
 def _doubted(outcome: Outcome) -> Iterable[str]:
-    """What the heading says in a few words, in a sentence; without what stands elsewhere on the screen."""
+    """A sentence for each doubt that the heading names in a few words, unless the screen has it elsewhere."""
     for doubt in outcome.doubts:
         elsewhere = [outcome.stopped, *outcome.notes, *(text for _, text in outcome.rows)]
         if doubt.heading and doubt.said and doubt.said.upper() != doubt.heading and doubt.said not in elsewhere:
@@ -350,7 +351,7 @@ def _next(outcome: Outcome, short: str, width: int) -> list[str]:
     else:
         offers.append(("with another model", f"rebut fork {short} …"))
     line = "        ".join(f"{name}   {command}" for name, command in offers)
-    if len(line) + 2 <= width <= 120:  # wider means --plain: one fact a line
+    if len(line) + 2 <= width <= 120:  # a greater width means --plain: one fact per line
         return [f"  {line}"]
     aligned = max(len(name) for name, _ in offers) if width <= 120 else 0
     return [f"  {name:<{aligned}}   {command}" for name, command in offers]
@@ -379,7 +380,7 @@ def _ledger_rows(ledger: Ledger, width: int) -> list[str]:
     ]
     rows = []
     for name, items in groups:
-        # A point may cite nothing, too: "unsupported 0" would deny that.
+        # If a point cites nothing, "unsupported 0" would be misleading.
         unclear = name == "unsupported" and not all(p.evidence for p in ledger.points)
         optional = unclear or name in ("struck", "absent", "dropped")
         if not items and (optional or not (ledger.points or ledger.unsupported)):
@@ -397,14 +398,14 @@ def _binding(ledger: Ledger, slip: Slip) -> str:
 
 
 def absent(ledger: Ledger, called: Callable[[Move], str]) -> list[str]:
-    """Every citation that is absent. `called` says what an answer to a point is called."""
+    """One row for every absent citation. `called` returns the name of an answer to a point."""
     cited = [(c.id, c.evidence) for c in ledger.claims] + [(p.id, p.evidence) for p in ledger.points]
     cited += [(called(m), m.evidence) for m in ledger.moves]
     return [f"{name} cites {e.place}: {e.note or 'not found'}" for name, es in cited for e in es if e.mark == "absent"]
 
 
 def _granted(ledger: Ledger, point: Point) -> str:
-    """Which concession does not settle an open point."""
+    """The status of a point that is open although it was conceded or settled; empty for other points."""
     status = ledger.status(point.id)
     return f", {ledger.shown_status(point.id)}" if status == UNPROVEN or status in SETTLED else ""
 

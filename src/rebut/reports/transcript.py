@@ -34,7 +34,7 @@ def failures(record: Record) -> list[str]:
 
 
 def turns(record: Record, ledger: Ledger, width: int, *, prompts: bool = False, raw: bool = False) -> list[str]:
-    """Every turn in its order. `prompts`: what was asked, too; `raw`: each reply as it came, too."""
+    """Every turn in order; with `prompts`, also each prompt; with `raw`, also each reply as it came."""
     rows, scope, told = list[str](), None, set[int]()
     for call in record.calls.values():
         where = call.key.rpartition("/")[0]
@@ -120,7 +120,7 @@ def point_rows(ledger: Ledger, width: int) -> list[str]:
         first, *check = row.split("\n")
         out += hanging(f"  {first}", width, 8 if row.startswith(" ") else 5)
         for line in check:
-            is_code = line.lstrip().startswith("|")  # or output: such lines stay as they are
+            is_code = line.lstrip().startswith("|")  # lines of code or output stay as they are
             out += [f"  {line}".rstrip()] if is_code else hanging(f"  {line}", width, 8)
     return [*out, ""] if out else []
 

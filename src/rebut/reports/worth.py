@@ -1,4 +1,4 @@
-"""Was it worth it: the first answers, what the debate changed about them, and what both cost. Rows, and Markdown."""
+"""Whether a debate was worth it: the first answers, what the debate changed, and what both cost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABEL = "worth it?"
 MOST_LINES = 4
 INDENT = 16
 WIDE = 60
-"""Columns in which there is space for the whole cost."""
+"""Columns that are enough for the cost with its tokens."""
 ENDLESS = 1_000_000
 
 
@@ -27,7 +27,7 @@ def worth_rows(worth: Worth | None, width: int) -> list[str]:
     parts, said, left = _parts(worth, space), list[str](), MOST_LINES
     if width < NARROW:
         parts[0] = f"{LABEL} {parts[0]}"
-    for n, text in reversed(list(enumerate(parts))):  # the last matter most: the cost, then the change
+    for n, text in reversed(list(enumerate(parts))):  # the last parts matter most: the cost, then the change
         most = left if n == 0 else min(2, left - n)
         lines = _within(text, space, most)
         left -= len(lines)
@@ -39,12 +39,12 @@ def worth_rows(worth: Worth | None, width: int) -> list[str]:
 
 
 def markdown(worth: Worth) -> list[str]:
-    """The same in full, as a section of Markdown."""
+    """All parts in full, as a section of Markdown."""
     return ["## Was it worth it", "", *(f"- {inline(text)}" for text in sentences(worth)), ""]
 
 
 def sentences(worth: Worth) -> list[str]:
-    """The parts, not shortened."""
+    """All parts in full, as plain text."""
     return _parts(worth, ENDLESS)
 
 
@@ -71,7 +71,7 @@ def _raised(worth: Worth) -> str:
 
 
 def _beside(worth: Worth, space: int) -> str:
-    """The cost of the debate and of the first answers, as long as fits on a line."""
+    """The cost of the debate and of the first answers, in the longest form that fits on a line."""
     reused = bool(worth.reused and not worth.alone.calls)
     for part in (_whole, _short):
         said = f"cost: {part(worth.debate)}; at first {'nothing: reused' if reused else part(worth.alone)}"

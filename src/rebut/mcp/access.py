@@ -20,7 +20,7 @@ from rebut.record.sessions import FoundSession
 from rebut.setup.config import Config
 
 HERE = ("caller", "lint", "rules", "local")
-"""What a call may name without the user's list: nothing leaves this machine for these."""
+"""Providers that a call may name although they are not in the user's list: they send nothing off this machine."""
 
 
 @frozen
@@ -38,7 +38,7 @@ class HostWorkspace:
         return repository(self.folder)
 
     def check(self) -> None:
-        """Refuse the home folder and the root: every file below would be in reach of a debate."""
+        """Refuse a missing folder, the home folder and the root: a debate could read every file below these two."""
         if not self.folder.is_dir():
             raise UsageError(
                 f"there is no folder {self.folder} to work in",
@@ -52,7 +52,7 @@ class HostWorkspace:
                 )
 
     def inside(self, path: str) -> str:
-        """A path relative to the workspace's folder. Links are followed before it is compared."""
+        """A path relative to the workspace's folder. With links followed, it must be inside the workspace."""
         if "\0" in path:
             raise UsageError(f"{path!r} is not a path")
         full = real(self.folder / path)
@@ -92,7 +92,7 @@ def check_models(models: Sequence[str], config: Config) -> None:
 
 
 def check_record(record: Record, config: Config) -> None:
-    """Refuse to continue a debate of the terminal that runs checks, or has models that the user's list lacks."""
+    """Refuse to continue a debate that runs checks, or that has models which the user's list lacks."""
     if CHECKS in record.facts:
         raise UsageError(
             f"session {record.opened.id} runs checks, which is code of models, and that is not done for a host",

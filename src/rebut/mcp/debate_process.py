@@ -1,4 +1,4 @@
-"""A debate in a process of its own: `start` begins it and returns its session, `main` is what that process runs.
+"""A debate in a process of its own: `start_debate` begins it and returns its session, `main` runs in that process.
 
 The process belongs to no host: it has a session group and a parent of its own, so that it continues when a host cancels
 the call, ends the server or dies. Everything that is known later about the debate is read from its journal.
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 START = "from rebut.mcp.debate_process import main; main()"
 LOG = "process.log"
-"""In the session's folder: what the last process printed, which is nothing unless it failed."""
+"""The file in the session's folder with what its last process printed: nothing unless that process failed."""
 PATIENCE = 50.0
 """Seconds to wait until the debate has its session: hosts give up on a call after 60."""
 PACE = ("rounds", "both_orders")
-"""What `--deep` chooses beside limits, and a call through MCP leaves to the protocol and the config."""
+"""Settings that `--deep` chooses besides limits; a call through MCP leaves them to the protocol and the config."""
 DRAIN = 10.0
 """Seconds that calls in flight get after SIGTERM."""
 
 
 async def start_debate(request: Mapping[str, Any], folder: Path) -> str:
-    """Begin what is requested; returns the session. Raises what stopped it before it had one."""
+    """Start the requested debate and return its session. Raises an error if it failed before it had one."""
     with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as printed:
         asked.write(json.dumps(request).encode())
         asked.seek(0)
@@ -55,7 +55,7 @@ async def start_debate(request: Mapping[str, Any], folder: Path) -> str:
         finally:
             os.close(writing)
         raw = await _first_line(reading)
-        await process.wait()  # it has left the debate to a child of its own
+        await process.wait()  # it ends at once: a child of its own runs the debate
         printed.seek(0)
         said = printed.read().decode(errors="replace").strip().splitlines()
     if not raw:
@@ -88,14 +88,14 @@ async def _first_line(handle: int) -> bytes:
 def main() -> None:
     request = json.load(sys.stdin)
     if os.fork():
-        os._exit(0)  # without this parent, a host that ends the server's children does not find the debate
+        os._exit(0)  # without a parent, a host that ends the server's children does not find the debate
     report = os.dup(1)
-    os.dup2(2, 1)  # what anything prints must not be taken for the message
+    os.dup2(2, 1)  # what other code prints must not be taken for the report
     asyncio.run(_run(request, StartReport(report)))
 
 
 class StartReport:
-    """Tells the server once how the debate began."""
+    """Tells the server once which session the debate has, or why it did not begin."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
@@ -133,7 +133,7 @@ async def _run(request: Mapping[str, Any], report: StartReport) -> None:
         _obey_signals(debate, control)
         ended = await debate
         report.tell(session=ended if isinstance(ended, str) else ended.session)
-    except RebutError as error:  # after the beginning, the record has what became of it
+    except RebutError as error:  # not told once the debate has begun: its record shows the error
         report.tell(error=error.message, hint=error.hint)
     except asyncio.CancelledError:
         report.tell(error="the debate was stopped before it began", hint="")
@@ -142,7 +142,7 @@ async def _run(request: Mapping[str, Any], report: StartReport) -> None:
 
 
 def _obey_signals(debate: asyncio.Future[Any], control: Control) -> None:
-    """The first signal lets calls in flight finish and starts no other; the second drops them."""
+    """On the first signal, let calls in flight finish and start no others; on the second, drop them."""
     loop, signals = asyncio.get_running_loop(), list[int]()
 
     def stop(number: int) -> None:
@@ -169,7 +169,7 @@ async def _resumed(setup: Setup, request: Mapping[str, Any]) -> Outcome:
 
 
 async def _begun(setup: Setup, request: Mapping[str, Any]) -> Outcome | str:
-    """Run a new debate, or return the session that has or is the same debate."""
+    """Run a new debate; if the same one is under way or on record, return its session instead."""
     from dataclasses import replace
 
     from rebut.ci import recorded_reviews
@@ -205,7 +205,7 @@ async def _begun(setup: Setup, request: Mapping[str, Any]) -> Outcome | str:
 
 
 async def _meant(setup: Setup, request: Mapping[str, Any]) -> tuple[Verb, Wanted | None]:
-    """What a call stands for, and what it is about if that is not its topic."""
+    """The verb that a call stands for, and its target; None for a question, which has only a topic."""
     from rebut.setup import verbs
     from rebut.workspace.targets.target import Wanted
 
@@ -237,13 +237,13 @@ def _bounded(
     config = setup.config
     chosen = {
         name: config.limits[name] for name in config.user_limits
-    }  # a limit of the repository alone raises nothing
+    }  # a limit that only the repository sets raises nothing
     chosen |= defaults(config, made).limits
     limits = {name: value for name, value in chosen.items() if name in Limits.__dataclass_fields__}
     if max_usd is not None and max_usd < limits.get("usd", usual["usd"]):
         limits["usd"] = max_usd
     usual = {name: value for name, value in usual.items() if name not in limits}
-    # A question has the pace that its protocol or the config says; a review is one look.
+    # For a question, the protocol or the config chooses rounds and orders; a review has those of a first look.
     values = look.values if wanted else {name: value for name, value in look.values.items() if name not in PACE}
     thrifty = "usd" not in limits and "tokens" not in limits
     return replace(look, values=values, limits=usual, thrifty=thrifty), limits

@@ -1,4 +1,4 @@
-"""The entry of `rebut mcp` in each agent host: by the host's own command, else in its config file. It has no key."""
+"""Makes the entry of `rebut mcp` in an agent host, by the host's own command or in its config file, without a key."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class HostEntry:
 
 @frozen
 class McpHost:
-    """An agent host. It has commands for its entries, or a file."""
+    """An agent host. Its entries are changed by its own commands, or in its config file."""
 
     name: str
     program: str = ""
-    """Its own command. A host without one is here if the folder of its file exists."""
+    """The host's own command. A host without one counts as installed if the folder of its config file exists."""
     add: Callable[[HostEntry], tuple[str, ...]] | None = None
-    """How its command adds a server; None if it cannot say all that is needed."""
+    """The arguments that add a server; None if the host's command cannot express everything that is needed."""
     remove: tuple[str, ...] = ()
     place: Place = lambda env: Path()
     """Its config file."""
@@ -56,7 +56,7 @@ class McpHost:
         return on_path(self.program, env) is not None if self.program else self.place(env).parent.is_dir()
 
     def printed(self, entry: HostEntry, env: Mapping[str, str]) -> str:
-        """How the entry is made, for a person who makes it by hand."""
+        """How to make the entry by hand."""
         if self.add:
             return shlex.join((self.program, *self.add(entry)))
         if not self.table:
@@ -65,7 +65,7 @@ class McpHost:
         return f"in {self.place(env)}:\n{json.dumps(row, indent=2)}"
 
     def change(self, entry: HostEntry | None, env: Mapping[str, str]) -> ConfigChange:
-        """The change of its file that makes the entry, or removes it."""
+        """The change of the config file that makes the entry; with None, that removes it."""
         path = real(self.place(env))  # a linked file stays a link
         try:
             raw = files.read(path, LARGEST).decode("utf-8-sig")
@@ -100,9 +100,9 @@ class McpHost:
         )
 
     def run(self, words: Sequence[str], env: Mapping[str, str]) -> str:
-        """Run the host's own command; returns what it said. In the home folder: the entry is for all projects.
+        """Run the host's own command in the home folder, since the entry is for all projects; returns its output.
 
-        It gets what it would get in a seat, and no key for other programs.
+        The command gets the environment variables that it would get in a seat, and no key for other programs.
         """
         from rebut.setup.connect import environment_of_tool
 
@@ -142,7 +142,7 @@ class ConfigChange:
         return "".join(row if row.endswith("\n") else f"{row}\n" for row in rows)
 
     def write(self) -> Path | None:
-        """Write the file, and keep the old one beside it; returns that copy, if there was a file."""
+        """Write the file, and keep a copy of the old one beside it; returns the copy's path, if there was a file."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             copy = _copy_of(self.path) if self.path.exists() else None
@@ -164,7 +164,7 @@ def _copy_of(path: Path) -> Path:
 
 
 def _toml(entry: HostEntry) -> str:
-    """Codex starts its first turn without a server that is not required, and its model then knows no tool of it."""
+    """The entry, as `required`: otherwise codex starts its first turn without the server and its tools."""
     rows = [
         f"[mcp_servers.{NAME}]",
         f"command = {json.dumps(entry.command[0])}",
@@ -212,7 +212,7 @@ def _config(env: Mapping[str, str]) -> Path:
 
 
 def _opencode(env: Mapping[str, str]) -> Path:
-    """The file that opencode's own command writes, if it is there, else the other one."""
+    """The config file of opencode: `opencode.jsonc`, or `opencode.json` if only that exists."""
     folder = _config(env) / "opencode"
     found = [folder / name for name in ("opencode.jsonc", "opencode.json") if (folder / name).exists()]
     return found[0] if found else folder / "opencode.jsonc"
@@ -224,7 +224,7 @@ def _code(env: Mapping[str, str]) -> Path:
 
 
 def _in_workspace(entry: HostEntry) -> Json:
-    """Editors start servers in a folder of their own."""
+    """The entry, with the workspace as its root: editors start servers in a folder of their own."""
     return {"type": "stdio", "command": entry.command[0], "args": [*entry.command[1:], "--root", "${workspaceFolder}"]}
 
 
@@ -233,7 +233,7 @@ def _after_dashes(entry: HostEntry) -> tuple[str, ...]:
 
 
 def _of_yargs(entry: HostEntry) -> tuple[str, ...]:
-    """Without variables: gemini would write their values, which are keys, into the file as soon as it changes it."""
+    """Arguments without variables: gemini would write their values, which are keys, when it changes its file."""
     return ("mcp", "add", NAME, entry.command[0], "--scope", "user", "--", *entry.command[1:])
 
 
@@ -264,4 +264,4 @@ def server_command() -> tuple[str, ...]:
     script = Path(sys.argv[0])
     if script.name == "rebut" and script.is_file():
         return (str(script.absolute()), "mcp")
-    return (sys.executable, "-P", "-m", "rebut", "mcp")  # -P: a folder `rebut` of a project is not this program
+    return (sys.executable, "-P", "-m", "rebut", "mcp")  # -P: so that a folder `rebut` of a project is not run

@@ -1,4 +1,4 @@
-"""What every tool returns: one form of at most 8 kB, made from the record of a session alone."""
+"""What every tool returns: one form of at most 8 kB, made from a session's record or from the check of a text."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class SessionResult(BaseModel):
     next: str = Field(default="", description="what to call next")
 
     def fitted(self) -> SessionResult:
-        """As much of it as fits: the least severe findings, then notes and long texts give way."""
+        """A copy of at most `LARGEST` bytes: the last findings are dropped first, then notes; then texts are cut."""
         shown = self.model_copy(deep=True)
         dropped = 0
         while _size(shown) > LARGEST:
@@ -103,7 +103,7 @@ class SessionResult(BaseModel):
 
     @property
     def row(self) -> dict[str, Json]:
-        """As it is sent: what is not set is left out."""
+        """The result as it is sent: fields that are not set are left out."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -116,7 +116,7 @@ def compact(value: Json) -> str:
 
 
 def _halve(result: SessionResult) -> bool:
-    """Cut the longest text to its half; False if all are short."""
+    """Cut the longest text in half; False if all texts are short."""
     texts = [
         (len(value), result, name) for name in ("answer", "heading", "more", "next") if (value := getattr(result, name))
     ]
@@ -137,7 +137,7 @@ def _halve(result: SessionResult) -> bool:
 
 async def result_of(folder: Path, part: int = 1) -> SessionResult:
     """The state of a session, read from its folder."""
-    pid = sessions.running(folder)  # first: a record that is read after its process has ended is the last one
+    pid = sessions.running(folder)  # before the record is read: once the process has ended, the record is final
     record = sessions.load(folder)
     spent = record.spent()
     usd = None if spent.usd is None else round(spent.usd, 4)
@@ -276,7 +276,7 @@ def _stopped(record: Record, printed: list[str]) -> SessionResult:
 
 
 def _failures(record: Record) -> list[str]:
-    """What the seats did not answer since the last answer on record, each with what helps."""
+    """The failures since the last answer on record, each with its hint."""
     said = [(f"the {f.seat} gave no answer ({f.failure}): {f.message}", f.hint) for f in record.last_failures]
     return [f"{why.rstrip('.')}. {hint}".strip() for why, hint in said]
 
@@ -319,7 +319,7 @@ BAD = ("absent", "moved")
 
 
 def checked(text: CheckedText) -> SessionResult:
-    """The citations of a text; those that are right are only counted."""
+    """The citations of a text: absent and moved ones are listed, the others only counted."""
     counts = text.counts
     tally = ", ".join(f"{number} {mark}" for mark, number in sorted(counts.items()))
     bad = sorted((one for one in text.citations if one.mark in BAD), key=lambda one: BAD.index(one.mark))

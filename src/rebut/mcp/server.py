@@ -1,7 +1,7 @@
 """The server: answers a host over standard input and output, with the official SDK.
 
-Clients of 2026-07-28 that declare the tasks extension get a task for a call that may take minutes; its id is the
-session, so it is known to every other server, too.
+Clients of protocol version 2026-07-28 that declare the tasks extension get a task for a call that may take minutes. Its
+id is that of the session, so every other server knows the task, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ PROGRESS = 10.0
 MOST_LISTED = 20
 TASKS = "io.modelcontextprotocol/tasks"
 WITH_TASKS = "2026-07-28"
-"""The first protocol version that has them: an older client may name the extension, and could not read a task."""
+"""The first protocol version with tasks: an older client may name the extension, but could not read a task."""
 POLL = 2000
 """Milliseconds that a client should wait between two looks at a task."""
 INSTRUCTIONS = (
@@ -186,7 +186,7 @@ def described(tool: ToolEntry) -> types.Tool:
 
 
 def _schema(form: type[CallArguments] | type[SessionResult]) -> dict[str, Any]:
-    """The schema without names and texts of whole objects: every host pays for it in each request."""
+    """The schema without titles and descriptions of whole objects: every host pays for its length in each request."""
     made = _bare(form.model_json_schema())
     assert isinstance(made, dict)
     return made

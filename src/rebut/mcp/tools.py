@@ -157,7 +157,7 @@ TOOLS = (
 
 
 def arguments(tool: ToolEntry, given: Mapping[str, Any]) -> CallArguments:
-    """The arguments of a call, checked; what is wrong is said in words."""
+    """The checked arguments of a call. The error lists each wrong argument."""
     try:
         # Many models send null for what they leave out.
         return tool.takes.model_validate({name: value for name, value in given.items() if value is not None})
@@ -176,7 +176,7 @@ class Calls:
         self._workspace = workspace
 
     async def begin(self, call: CallArguments) -> Path | SessionResult:
-        """Do what is asked; the folder of the session if its result may take longer."""
+        """Carry out a call; returns its result, or the folder of the session if the result may take longer."""
         self._workspace.check()
         match call:
             case CheckCall():
@@ -195,7 +195,7 @@ class Calls:
         raise AssertionError(call)
 
     def _request(self, call: NewDebateCall) -> dict[str, Any]:
-        """A new debate for its process. Paths are checked here, models there."""
+        """The request for the process of a new debate. Paths are checked here, models in that process."""
         inside = self._workspace.inside
         request: dict[str, Any] = {"models": call.models, "max_usd": call.max_usd or None}
         match call:
@@ -243,7 +243,7 @@ class Calls:
             raise UsageError(f"session {folder.name} is running, and asks you nothing now", "Call result.")
         record = sessions.load(folder)
         if record.closed:
-            return folder  # as if the answer had come before: the result says how it ended
+            return folder  # no error: the result says how the debate ended
         waits = turn.whose_turn(folder, record)
         if waits and waits.who == "person":
             raise UsageError(
@@ -281,7 +281,7 @@ class Calls:
 
 
 async def wait(folder: Path, wait_seconds: float, report: Report, every: float, part: int = 1) -> SessionResult:
-    """The result of a session: as soon as its process has ended, or what there is when the time is up."""
+    """The state of a session, as soon as its process has ended or the time is up."""
     until = time.monotonic() + wait_seconds
     told = read = time.monotonic()
     while sessions.running(folder) and (now := time.monotonic()) < until:
@@ -308,7 +308,7 @@ def _check_protocol(record: Record) -> None:
 
 
 async def _became(look: Callable[[], str | None]) -> str | None:
-    """What a debate did with a request: looks until there is an answer, for some seconds."""
+    """What `look` returns once that is not None; None if it still is after some seconds."""
     for _ in range(round(SETTLED / 0.05)):
         if (answer := look()) is not None:
             return answer

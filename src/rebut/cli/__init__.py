@@ -15,14 +15,14 @@ COMPLETE = "_REBUT_COMPLETE"
 def main() -> None:
     try:
         _main()
-    except KeyboardInterrupt:  # while modules are loaded; a command that runs handles it itself
+    except KeyboardInterrupt:  # while modules are loaded; a running command handles Ctrl-C itself
         _complain("rebut: interrupted\n")
         sys.exit(130)
 
 
 def _main() -> None:
     gc.set_threshold(100_000)  # loading modules makes many objects and no garbage
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them takes 15 ms
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for plugins takes 15 ms
     _open_closed_streams()
     _forget_relative_places()
     try:
@@ -30,7 +30,7 @@ def _main() -> None:
         if sys.stdout is not None:  # it is None after the reader has closed the pipe
             sys.stdout.flush()
     except OSError as error:
-        # That the reader closes the pipe early is no error; that the output cannot be written is one.
+        # A reader that closes the pipe early is not an error; any other failure to write the output is one.
         code = 0 if isinstance(error, BrokenPipeError) else 2
         if code:
             _complain(f"rebut: the output could not be written: {error.strerror}\n")
@@ -48,7 +48,7 @@ def _complain(message: str) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open /dev/null for each closed standard stream, so that no file of ours gets its number."""
+    """Open /dev/null for each closed standard stream, so that no file that rebut opens gets its number."""
     import io
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):

@@ -25,7 +25,7 @@ damaged); 4 waiting for a person or the caller; 5 partial result at --deadline;
 
 
 class Group(click.Group):
-    """Loads commands by the index. An unknown word is an error, never a question that costs money."""
+    """Loads commands from the index. An unknown word is an error, never a question that costs money."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -38,7 +38,7 @@ class Group(click.Group):
         return _with_common_help(command, name, examples=not ctx.resilient_parsing)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """The commands by the index: click would load each for its help."""
+        """The commands from the index: click would load every command to get its help."""
         named = [CompletionItem(name, help=e.help) for name, e in COMMANDS.items() if name.startswith(incomplete)]
         return named + click.Command.shell_complete(self, ctx, incomplete)
 
@@ -76,7 +76,7 @@ PLAIN = click.Option(
 
 
 def _with_common_help(command: click.Command, name: str, *, examples: bool) -> click.Command:
-    """A command with what all of them have: `--plain`, examples below its help, `--help-all` if it has many options."""
+    """Add what every command has: `--plain`, examples below its help, and `--help-all` if it has many options."""
     if PLAIN not in command.params:
         command.params += [PLAIN, HELP_ALL] if name in MAIN_OPTIONS else [PLAIN]
         for one in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
@@ -91,7 +91,7 @@ def _with_common_help(command: click.Command, name: str, *, examples: bool) -> c
 
 
 def _refuse_empty_values(command: click.Command) -> None:
-    """Refuse options with an empty value: it is an unset variable, as in `--base "$BASE"`, and not the usual value."""
+    """Refuse options with an empty value: it comes from an unset variable, as in `--base "$BASE"`."""
     for param in command.params:
         if isinstance(param, click.Option) and not param.is_flag and param.callback is None:
             param.callback = _not_empty
@@ -194,7 +194,7 @@ def _expanded(words: list[str]) -> list[str]:
         if words[at : at + 1] and words[at] in FORMER:
             words = [*words[:at], *FORMER[words[at]], *words[at + 1 :]]
     if words and words[0] in COMMANDS and words[0] not in MAIN_OPTIONS:
-        return ["--help" if word == "--help-all" else word for word in words]  # it shows all of them anyway
+        return ["--help" if word == "--help-all" else word for word in words]  # their --help shows all options anyway
     if words and (words[0] in COMMANDS or words[0] in ("-h", "--help", "--version")):
         return words
     if words[:1] == ["help"] and (len(words) == 2 or not COMMANDS.keys().isdisjoint(words[1:2])):
@@ -221,7 +221,7 @@ def _check_flags(words: list[str]) -> None:
             command.make_parser(here).parse_args(list(words))
             return
         except click.NoSuchOption as error:
-            wrong = click.NoSuchOption(error.option_name)  # without a command: none was named
+            wrong = click.NoSuchOption(error.option_name)  # without its context, since no command was named
         except click.UsageError as error:
             wrong, error.ctx = error, here
     assert wrong is not None

@@ -43,7 +43,7 @@ class Brief(click.Command):
 
 
 class BriefGroup(Brief, click.Group):
-    """The same for a command that has commands of its own."""
+    """A command with many options, and with commands of its own."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_options(ctx, formatter)

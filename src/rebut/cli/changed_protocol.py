@@ -14,9 +14,9 @@ yes_option = click.option("--yes", "-y", is_flag=True, help="Run a protocol file
 
 
 def confirm_changed(record: Record, *, yes: bool, as_json: bool = False) -> None:
-    """Say that the protocol file of a session changed, and ask whether to run it. Raises `UsageError` if not.
+    """If the protocol file of a session changed, ask whether to run it; raises `UsageError` if the user says no.
 
-    The file is not loaded before that: loading it runs it.
+    The file is not loaded before the user agrees, since loading it runs it.
     """
     from rebut.cli.output import can_ask, say
     from rebut.core.errors import UsageError

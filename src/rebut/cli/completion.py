@@ -1,4 +1,4 @@
-"""Completion in a shell: click's script for it, which `rebut config completion` prints, and what Tab then offers."""
+"""Completion in a shell: the script that `rebut config completion` prints, and what Tab then offers."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def switch_off() -> None:
     """Switch the alarm off. If it has just gone off, this does not return."""
     while _alarms:
         if not _alarms.pop().claim():
-            threading.Event().wait()  # it prints the result and ends the process
+            threading.Event().wait()  # the alarm prints the result and ends the process
 
 
 class Alarm:
@@ -64,7 +64,7 @@ class Alarm:
                 exit_at_once(5)
 
     def claim(self) -> bool:
-        """True if the caller is first, so that it prints the result; False if the alarm is."""
+        """True for the first caller, which then prints the result: the command or the alarm."""
         first = self._said.acquire(blocking=False)
         self._timer.cancel()
         return first

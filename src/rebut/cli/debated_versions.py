@@ -1,4 +1,4 @@
-"""What the citations of a session were looked up in, opened again: for the page, an export and `rebut rerun`."""
+"""Opens again what a session's citations were looked up in: for the page, an export and `rebut rerun`."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ROUND_TOKENS = 3000
 
 
 async def egress(setup: Setup, plan: Plan, runs: int) -> dict[str, Any]:
-    """For each provider the files, bytes and removed secrets it would get, and the maximum cost of so many runs."""
+    """For each provider the files, bytes and removed secrets it would get, and the maximum cost of `runs` runs."""
     from rebut.core.redaction import PLACEHOLDER, Redactor
     from rebut.workspace.context import gather
     from rebut.workspace.snapshot import take

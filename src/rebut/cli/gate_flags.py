@@ -60,11 +60,11 @@ class Gating:
     force: bool = False
     """Apply it even if the review is inconclusive."""
     also: tuple[str, ...] = ()
-    """Files that it may change besides those of the reviewed change."""
+    """Files that the patch may change besides those of the reviewed change."""
     applied: bool = False
     """The final version was applied, so the findings that it fixes no longer count."""
     refused: bool = False
-    """It was not applied, although that was wanted."""
+    """The final version was to be applied, and was not."""
     held: GateGrounds = field(default_factory=GateGrounds)
     target: Target | None = None
     unread: RebutError | None = None
@@ -74,7 +74,7 @@ class Gating:
     form: str = ""
     """The format that takes the place of the usual result on standard output: sarif, github or md."""
     verb: str = ""
-    """The command, if it is not that of the protocol: `review` and `plan` show their findings as a linter does."""
+    """The command if it is `review` or `plan`, which show their findings as a linter does; else empty."""
 
     @property
     def wanted(self) -> str:
@@ -149,7 +149,7 @@ class Gating:
             return plan, None
         self.target = target
         root = setup.environment.root
-        # A gate builds on no record that the change could have written.
+        # A gate must not rely on a record that the change itself could have written.
         usable = not self.held.asked_for or is_out_of_reach(root, plan.workspace, setup.env)
         if self.again or not usable:
             return plan, None
@@ -182,17 +182,17 @@ class Gating:
         return replace(plan, earlier=earlier)
 
     def _without_findings(self, setup: Setup, has_target: bool) -> GateGrounds:
-        """The grounds for a protocol without findings: of a policy, only `on_inconclusive` counts."""
+        """The grounds for a protocol without findings: only `on_inconclusive` of the policy counts."""
         wish = self.flags.over(setup.config.gate) if has_target else self.flags
         return GateGrounds(combined_wish(wish, Wish(), ""))
 
     def _refuse_without_findings(self, protocol: Protocol, what: str) -> None:
-        """A gate needs findings. That there will be none is an error before anything is paid for."""
+        """Refuse flags that need findings for a protocol that has none, before anything is paid for."""
         if self.wanted and not protocol.reviews:
             raise UsageError(f"{what} does not end in findings that a gate could judge", f"Remove {self.wanted}.")
 
     async def nothing_read(self, setup: Setup, error: NothingRead) -> NothingRead:
-        """The error that nothing of a change was read, as the policy of the user and the base commit has it."""
+        """The error for a change of which nothing was read; it has exit code 0 if the gate's policy allows that."""
         about = replace(text_target(""), base=error.base)
         self.held = await gate.grounds(setup.workspace, setup.environment.root, about, setup.config, self.flags)
         unread = unread_files(error.unread, self.held.policy.unread_ok)
@@ -204,14 +204,14 @@ class Gating:
         return error
 
     def excuse(self, error: RebutError) -> None:
-        """A review that did not end passes if an inconclusive one may."""
+        """Give a review that did not end exit code 0 if the policy lets inconclusive reviews pass."""
         passes = "pass" in (self.held.policy.on_inconclusive, self.flags.on_inconclusive)
         if isinstance(error, UNDECIDED) and error.exit_code and passes:
             error.exit_code = 0
             error.add_note("The gate passes: its policy lets inconclusive reviews pass.")
 
     async def patched(self, setup: Setup, outcome: Outcome) -> Outcome:
-        """Apply the final patch; the outcome has a note on the result."""
+        """Apply the final patch; returns the outcome with a note on whether that worked."""
         from rebut.ci.apply import AlreadyApplied, NotApplied, apply, final_patch
 
         patch = final_patch(outcome)

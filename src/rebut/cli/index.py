@@ -66,4 +66,4 @@ FORMER: dict[str, tuple[str, ...]] = {
     "comment": ("export", "--format", "comment"),
     "completion": ("config", "completion"),
 }
-"""Former commands and what they stand for now. They work, and no list of commands shows them."""
+"""Former commands and what they stand for now. They still work, but no list of commands shows them."""

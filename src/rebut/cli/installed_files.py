@@ -13,7 +13,7 @@ from rebut.core.files import PACKAGE, write
 from rebut.core.frozen import frozen
 
 LIST = ".rebut-laid.json"
-"""Beside the copies: the hash of each file as it was written, by which rebut recognises its own."""
+"""The file beside the copies with the hash of each one as written, by which rebut recognises its own files."""
 
 
 @frozen

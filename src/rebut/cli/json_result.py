@@ -20,14 +20,14 @@ LARGEST = 8000
 TEXT, ITEM = 3000, 300
 """Characters of a text, and of one item of a list, before anything has to be dropped."""
 SHORTEST = 60
-"""Characters of a text that is never cut."""
+"""Texts of at most this many characters are never cut."""
 
 
 def brief(outcome: Outcome, beside: Mapping[str, object] | None = None) -> dict[str, object]:
     """As much of the outcome as fits: the largest list or text is made shorter until everything fits.
 
-    `shortened` names what was cut; `rebut show ID --json` has all of it. What is `beside` it, such as the parent of a
-    fork, counts, and is never shortened.
+    `shortened` names what was cut; `rebut show ID --json` has all of it. `beside`, such as the parent of a fork, is
+    added: it counts towards the size, and is never shortened.
     """
     short: dict[str, str] = {}
     totals: dict[str, int] = {}
@@ -53,7 +53,7 @@ def _size(value: object) -> int:
 
 
 def _parts(shown: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """What can be shortened: long texts and lists, each by the table that holds it and its name there."""
+    """The texts and lists that can be shortened, each as the dictionary that holds it and its key there."""
     for name, value in shown.items():
         if isinstance(value, dict):
             yield from _parts(value)
@@ -62,7 +62,7 @@ def _parts(shown: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
-    """The result before anything is dropped. What is too long even for that is named in `short`."""
+    """The result before anything is dropped. Texts that are cut even here are named in `short`."""
 
     def text(name: str, value: str, most: int = TEXT) -> str:
         if len(value) > most:
@@ -102,7 +102,7 @@ def _whole(outcome: Outcome, short: dict[str, str]) -> dict[str, Any]:
                     "text": text("points", p.text, ITEM),
                     **({"said": [_wording(one, text) for one in distinct(p.said)]} if p.said else {}),
                 }
-                # What is dropped is at the end: points that are settled, and the less severe.
+                # Settled and less severe points are at the end, which is dropped first.
                 for p in sorted(ledger.points, key=lambda p: (p not in ledger.open, p.severity or "~"))
             ],
             "citations": dict(ledger.marks()),
@@ -141,12 +141,12 @@ def _vote(vote: Vote, text: Callable[[str, str, int], str]) -> dict[str, Any]:
     row = {"judge": vote.judge, "by": cut(vote.by, 100), "winner": vote.winner or None}
     row |= {"reasoning": text("votes", vote.reasoning, ITEM * 2)}
     row |= {"other_order": vote.other_order} if vote.other_order else {}
-    return row | ({"flipped": vote.flipped} if vote.flipped else {})  # it chooses the side that it reads first or last
+    return row | ({"flipped": vote.flipped} if vote.flipped else {})  # the judge chooses by position, not by side
 
 
 def _answers(compared: SideBySide, text: Callable[[str, str, int], str]) -> dict[str, Any]:
     """Every answer, first and final, with the ids of the points against it; and where the answers differ."""
-    # A table by the name that `verdict.winner` has: a list could lose its last row when it must be shortened.
+    # A dictionary by the names in `verdict.winner`: a list could lose its last answer when it is shortened.
     rows = {
         f"answer {number}": {
             "seat": one.seat,
@@ -164,7 +164,7 @@ def _answers(compared: SideBySide, text: Callable[[str, str, int], str]) -> dict
 
 
 def _wording(point: Point, text: Callable[[str, str, int], str]) -> dict[str, object]:
-    """A point of an issue that was raised more than once."""
+    """One of several wordings of the same point."""
     raised_as = {"raised_as": point.was} if point.was else {}
     return {"by": point.by, "round": point.round, **raised_as, "text": text("points", point.text, ITEM)}
 

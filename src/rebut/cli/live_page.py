@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rebut.web.server import Viewer
 
 GONE = 4.0
-"""Seconds after which a page without a connection counts as closed: one that is loaded again is back by then."""
+"""Seconds after which a page without a connection counts as closed: a page that is reloaded is back by then."""
 OPEN = """
 import os, webbrowser
 address = os.environ.pop("REBUT_PAGE")
@@ -36,7 +36,7 @@ for n in (0, 1, 2):
 webbrowser.open(address)
 """
 """Opens the page from a process that no other one waits for. Some browsers return only when they are closed, most
-write to the terminal, and all must outlive the debate, which ends what it has started."""
+write to the terminal, and all must outlive the debate, which ends the processes that it started."""
 
 
 class LivePage:
@@ -53,14 +53,14 @@ class LivePage:
         self._opened = False
 
     def backends(self) -> Mapping[str, Custom]:
-        """A person in a seat answers in the browser."""
+        """The backend of a person in a seat, who answers in the browser."""
         from rebut.engine.runtime import Connection
         from rebut.setup.connect import free
 
         return {"human": Connection(self.controls, free, patient=True, family="human")}
 
     def ready(self, record: Record, folder: Path) -> None:
-        """The debate is on record: open its page."""
+        """Open the page. Called once the debate is on record."""
         if self._session:
             return
         self._root, self._session = folder.parent, folder.name
@@ -118,7 +118,7 @@ class LivePage:
 
 
 async def show(viewer: Viewer) -> bool:
-    """Print the address of the page, and open it in the browser if that is wanted; whether a browser was started."""
+    """Print the address of the page, and open it in the browser if wanted; returns whether a browser was started."""
     say(f"  page        {viewer.address()}", sys.stderr)
     context = click.get_current_context(silent=True)
     if context and context.meta.get(NO_OPEN):

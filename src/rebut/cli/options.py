@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 VIEW, NO_OPEN = "rebut.view", "rebut.no_open"
-"""Where the context of a command has what the user wants."""
+"""Keys of a command's context: whether the user gave `--view` and `--no-open`."""
 
 
 SCOPES = "uncommitted, staged, commit:SHA, base:BRANCH, range:A..B or file:PATH"
@@ -190,7 +190,7 @@ def gate_options(f: F) -> F:
 
 
 def review_options(f: F) -> F:
-    """What a command does with the result of a review: show it, judge it, write it, apply it."""
+    """Add the options for the result of a review: show it, judge it, write it, apply it."""
     return with_options(
         f,
         click.option(
@@ -249,7 +249,7 @@ EFFORT = click.option("--effort", type=LEVEL, help="Reasoning effort of all seat
 
 
 def judge_options(f: F) -> F:
-    """Who decides between two sides, and how often they are asked."""
+    """Add the options that choose who decides between two sides, and how often each judge is asked."""
     return with_options(
         f,
         click.option(
@@ -274,7 +274,7 @@ def models_of(given: str | None) -> list[str]:
 
 
 def several_judges(named: dict[str, Any]) -> None:
-    """The options of `judge_options` as seats and settings."""
+    """Turn the values of `judge_options` into seats and settings."""
     judges = named.pop("judge")
     named["judge"] = list(judges) or None
     if named["judges"] is None and len(judges) > 1:
@@ -283,7 +283,7 @@ def several_judges(named: dict[str, Any]) -> None:
 
 
 def target_options(f: F) -> F:
-    """What `cross` reviews."""
+    """Add the options that choose what is reviewed."""
     return with_options(
         f,
         click.option(
@@ -311,7 +311,7 @@ AUTHOR = click.option("--author", type=SPEC, help="The model that wrote it; it i
 
 
 def cross_options(f: F, author: Callable[[F], F] = AUTHOR) -> F:
-    """Who reviews, and how."""
+    """Add the options that choose who reviews, and how."""
     return with_options(
         f,
         author,
@@ -376,7 +376,7 @@ def scope_options(f: F) -> F:
 
 
 def collect_limits(named: dict[str, Any]) -> dict[str, Any]:
-    """Collect a command's limits and fallbacks, and take the options that are about output out of its values."""
+    """Collect limits and fallbacks in `named`; take --json, --quiet, --dry-run and --deadline out and return them."""
     named["limits"] = given_limits(named)
     named["fallbacks"] = fallbacks(named.pop("fallback"))
     how = {name: named.pop(name) for name in ("as_json", "quiet", "dry_run", "deadline")}

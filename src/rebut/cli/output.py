@@ -23,7 +23,7 @@ _SPOKEN = {" · ": ", ", "·": ",", "→": "to do:", "←": "gets", "…": "..."
 _CODE = LazyPattern(r" +(\|(?: .*)?)|    ([> ] +\d+ \|(?: .*)?)")
 """A row of code, of a diff or of a prompt: after a gutter, perhaps with the number of the line."""
 _FIX = LazyPattern(r"    (fix|   )    ([-+] .*)")
-"""A row of a fix, as a diff: its label is in the first of them."""
+"""A row of a fix, as a diff: only the first row has the label."""
 ENDLESS = 1_000_000
 """A width at which no line is wrapped."""
 
@@ -69,7 +69,7 @@ def width() -> int:
 
 
 def rows_of_terminal() -> float:
-    """The rows of the terminal on standard output; without end if that is none, or with `--plain`."""
+    """The rows of the terminal on standard output; infinite if that is not a terminal, or with `--plain`."""
     with suppress(OSError, ValueError):
         if not is_plain() and sys.stdout.isatty():
             return os.get_terminal_size(sys.stdout.fileno()).lines or math.inf
@@ -110,7 +110,7 @@ def say(text: str, file: TextIO | None = None, *, emphasis: bool = False, verbat
 
 
 def _print(text: str, file: TextIO) -> None:
-    """Print. If the reader has closed the pipe (`… | head`), output is dropped, and the command still gets its code."""
+    """Print. If the reader has closed the pipe (`… | head`), output is dropped; the exit code stays."""
     try:
         print(text, file=file, flush=True)
     except BrokenPipeError:

@@ -21,7 +21,7 @@ from rebut.workspace.git import Git
 
 NO_MODEL = "none found   rebut init"
 LEAST = 20
-"""Characters of a text that stay beside its command."""
+"""The fewest characters of a text that are worth showing beside its command."""
 PLANS = ("PLAN.md", "plan.md", "PROPOSAL.md", "DESIGN.md", "docs/PLAN.md", "docs/design.md")
 
 
@@ -50,7 +50,7 @@ def show() -> int:
 def _row(name: str, text: str, width: int) -> list[str]:
     """One line; if it is too long, the text before the command is cut, never the command.
 
-    A command that does not fit has lines of its own, which the terminal joins when it is copied.
+    A command that does not fit has a line of its own, which only the terminal wraps, so that it can be copied.
     """
     head, space = f"  {name:<11} ", width - 14
     what, gap, command = text.rpartition("   ")

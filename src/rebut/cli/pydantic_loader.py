@@ -1,6 +1,6 @@
-"""Loads pydantic without what no command uses, which is a tenth of the time that a short debate takes.
+"""Loads pydantic without the parts that no command uses: loading those takes a tenth of the time of a short debate.
 
-Should pydantic change the modules that this is about, a command only takes that time again.
+If pydantic changes these parts, commands only become slower.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class _PlainDict(dict[str, Any]):
-    """In the place of `TypedDict`, which reads the type of each field. What is made by calling it is a dictionary."""
+    """Replaces `TypedDict`, which reads the type of each field. Calling a subclass returns a plain dictionary."""
 
     def __init_subclass__(cls, total: bool = True) -> None:
         pass

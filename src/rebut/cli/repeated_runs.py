@@ -46,7 +46,7 @@ def repeat(act_of: Callable[[int], Act], plan: Repeat, *, as_json: bool, quiet: 
     """Run the debate several times. A failed run is a line, too; an interrupted or waiting one ends the series."""
     if wants_page():
         raise UsageError("--view shows one debate, and --repeat runs several", "Look at each with `rebut view`.")
-    switch_off()  # the deadline is for each run
+    switch_off()  # the deadline counts for each run, not for all of them
     file = _claimed(Path(plan.out)) if plan.out else None
     counts, worst, done, usd = Counter[str](), 0, 0, list[float | None]()
     try:

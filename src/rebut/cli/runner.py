@@ -89,7 +89,7 @@ class Judged:
     ending: Callable[..., str] = terminal.ending
     """How the outcome is shown."""
     instead: str | None = None
-    """What is printed in its place, as it is."""
+    """A text that is printed unchanged in place of the outcome."""
 
 
 def _broken(error: Exception, source: str) -> ProtocolError:
@@ -127,7 +127,7 @@ class CommandRun:
         self.control = Control(deadline=deadline, on_wait=self._waits, began=began)
         self.page = LivePage(self.control) if wants_page() else None
         self._streams = not (quiet or as_json) and sys.stderr.isatty()
-        """Whether the screen shows points while they are written: elsewhere it does so once they are on record."""
+        """Whether the screen shows points while they are written; otherwise only once they are on record."""
         if self._streams or self.page:
             self.control.on_heard = self._heard
         if self.page:
@@ -148,7 +148,7 @@ class CommandRun:
         self._in_flight: set[str] = set()
 
     def play(self, act: Act) -> Outcome | RebutError:
-        """Run it; returns the outcome, or the error that stopped it."""
+        """Run the debate; returns the outcome, or the error that stopped it."""
         try:
             return asyncio.run(self.run(act))
         except RebutError as error:
@@ -168,7 +168,7 @@ class CommandRun:
             return self._not_printed(result, error)
 
     def _not_printed(self, result: Outcome | RebutError, error: OSError) -> int:
-        """The result cannot be printed. Exit code 2 would mean that no model was called, and 0 that all went well."""
+        """Report that the result cannot be printed. Exit code 2 would mean that no model was called, and 0 success."""
         sys.stdout = None  # what cannot be written now cannot be flushed at exit either
         id = self.record.opened.id if self.record else ""
         where = f"\n  The result is on record:   rebut show {id}" if id and self.folder and self.folder.is_dir() else ""
@@ -209,7 +209,7 @@ class CommandRun:
                 await self.page.stop()
 
     async def _in_time(self, act: Act, setup: Setup) -> Outcome:
-        """The result, at the deadline at the latest: then what is on record."""
+        """The outcome, or at the deadline the outcome so far, from the record."""
 
         async def work() -> Outcome:
             return await act(setup)
@@ -227,7 +227,7 @@ class CommandRun:
         """The outcome so far, from the record alone."""
         if self.record is None or not self.record.lines or self.folder is None or not self.folder.is_dir():
             return nothing_yet(why)
-        if self.record.closed:  # the debate ended in time; what came after it did not
+        if self.record.closed:  # the debate ended in time; the steps after it did not
             whole = Outcome.from_json(self.record.closed.outcome)
             note = "the debate is complete; later steps, such as --apply, may not be done"
             return whole.filled(complete=False, stopped=why, notes=(*whole.notes, note))
@@ -246,13 +246,13 @@ class CommandRun:
         self.screen.abandon()
         if self.record:
             kill_all(self.record)
-        process.end_all()  # those that were asked for their version are not on record
+        process.end_all()  # tools that were asked for their version are not on record
         self.judge = None
         self.report(self._so_far(self.control.late().message))
 
     def _ready(self, record: Record, folder: Path) -> None:
         self._slow.cancel()
-        # Not before: a debate that continues notes first which of its own tools it had to end.
+        # Not earlier: a resumed debate first records which of its own tools it had to end.
         asyncio.get_running_loop().run_in_executor(None, scratch.remove_remains, os.environ)
         self.record, self.folder = record, folder
         self.screen.ready(record, folder, self.control.calls)
@@ -353,7 +353,7 @@ class CommandRun:
                 say("\n".join(["", *judged.rows]), emphasis=True)
             if not any(label == "files" for label, _ in outcome.rows) and (places := self._written()):
                 say(folded(f"  files: {', '.join(places)}", sys.stdout, 4))
-            # The last line of a review sums it up. Of other outcomes, the first one may have left the screen.
+            # A review has its summary in the last line; other outcomes in the first, which may have left the screen.
             if self.repeats and outcome.review is None and shown.count("\n") + 2 > rows_of_terminal():
                 say("\n".join(["", *terminal.in_short(outcome, width())]), emphasis=True)
             if self.record is None and outcome.complete and not self.screen.quiet:
@@ -363,7 +363,7 @@ class CommandRun:
         return code
 
     def _written(self) -> list[str]:
-        """The folders with files of this debate, relative to this one; without its session's, and git's own."""
+        """The folders in which the debate wrote files, relative to the current one; without its session and .git."""
         if self.record is None or self.root is None:
             return []
         paths = [Path(path) for path in self.record.wrote]

@@ -56,7 +56,7 @@ def to_rewrite(file: str) -> tuple[str, list[str]]:
 
 
 def meant(words: list[str]) -> list[str]:
-    """A command line with the missing command added. What could be a misspelt command is no question."""
+    """The command line with the missing command added, unless the first word may be a misspelt command."""
     first = words[0]
     if first.startswith("-"):
         return words

@@ -1,4 +1,4 @@
-"""The kind of a target, where only the user knows it: whether a text is code, and whether the last message is meant."""
+"""Asks what only the user knows about a target: whether a text is code, and whether the last message is meant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def with_kind(wanted: Wanted) -> Wanted:
-    """What is wanted, with its kind decided. Only the kind of a text can be unclear."""
+    """The wanted target, with its kind decided. Only the kind of a text can be unclear."""
     if wanted.target != "auto":
         return wanted
     if not wanted.scope and not _has_text(wanted):
@@ -40,7 +40,7 @@ def _has_text(wanted: Wanted) -> bool:
 
 
 def _offered(wanted: Wanted) -> Wanted:
-    """Where nothing was given and nothing has changed: the last message of an assistant, if the user wants it (J14)."""
+    """If nothing was given and nothing has changed, offer to review the last message of an assistant instead (J14)."""
     if not can_ask():
         return wanted
     from rebut.workspace.targets.transcripts import last_said

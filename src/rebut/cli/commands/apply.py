@@ -78,7 +78,7 @@ def apply_command(
 
 
 def _left(outcome: Outcome, fixed: Collection[str] | None) -> list[str]:
-    """What the patch leaves to do, as far as it is on record; `fixed` is None for a patch debated as a whole."""
+    """Lines on findings that the patch may not fix; `fixed` is None for a patch that was debated as a whole."""
     assert outcome.review is not None
     shown = outcome.review.shown
     if fixed is not None:
@@ -96,7 +96,7 @@ def _patch(
 ) -> tuple[str, Collection[str] | None]:
     """The final patch (with `force`, also one that was not decided on), or one made of the fixes of single findings.
 
-    The second is which findings have their fixes in it; None for a patch that was debated as a whole.
+    Also returns which findings have their fixes in it; None for a patch that was debated as a whole.
     """
     from rebut.ci.apply import final_patch
     from rebut.ci.recorded_reviews import reviewed_target

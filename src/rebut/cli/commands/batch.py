@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rebut.batch.lines import BadLine, BatchLine
 
 EACH = "--each"
-"""What stands for FILE in a message about the lines of a command."""
+"""The name that messages have instead of FILE if a command printed the lines."""
 MOST_SHOWN = 20
 """Bad lines that an error names."""
 
@@ -33,11 +33,11 @@ PARTS = {
     "status": status_command,
     "report": report_command,
 }
-"""The first word of a batch's own commands. A file of that name is written ./work."""
+"""First word → the subcommand of `rebut batch`. A FILE with such a name must be written as a path: ./work."""
 
 
 class BatchCommand(Brief):
-    """`rebut batch FILE`, or one of its parts."""
+    """`rebut batch FILE`, or one of its subcommands."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -132,8 +132,8 @@ def batch_command(
     if not file:
         file = EACH
     if on:
-        lines = in_workspace(lines, setup.workspace)  # a database has the lines of many folders
-    before = ended(Path(out)) if out else set()  # what they need may be gone by now, and they need nothing
+        lines = in_workspace(lines, setup.workspace)  # a database has lines from many folders, so each names its own
+    before = ended(Path(out)) if out else set()  # ended lines are not checked: their files may be gone by now
     held = given
     if on:
         queue, name = Queue(on), str(Path(file).resolve()) if each is None else f"{setup.workspace}: --each {each}"
@@ -163,7 +163,7 @@ def batch_command(
     try:
         results.note_lines(file if each is None else f"--each {each}", len(lines))
         batch = Batch(lines, results, at_once)
-        budget = BatchBudget(Limits(**given)) if given and not on else None  # that of a queue is in the database
+        budget = BatchBudget(Limits(**given)) if given and not on else None  # the budget of a queue is in the database
         if budget:
             batch.count_earlier(budget, setup)
         worker: Worker
@@ -212,7 +212,7 @@ def _confirm_protocols(lines: list[BatchLine], out: Path, setup: Setup, *, yes: 
 
 
 def _need_prices(file: str, waiting: list[BatchLine], setup: Setup, limits: dict[str, float]) -> None:
-    """Refuse a dollar limit for debates of the queue whose price is not known: they cannot be skipped any more."""
+    """Refuse a dollar limit if debates in the queue have an unknown price: they cannot be skipped any more."""
     import asyncio
 
     from rebut.batch.lines import refused
@@ -270,7 +270,7 @@ def _named(file: str, bad: list[BadLine]) -> tuple[str, str]:
 async def run_batch(
     batch: Batch, worker: Worker, budget: BatchBudget | None, quiet: bool, signals: list[int] | None = None
 ) -> bool:
-    """Run it under signals. True if it was stopped by one; `signals` has those of an earlier batch of this command."""
+    """Run a batch; True if a signal stopped it. `signals` has those of an earlier batch of this command."""
     import asyncio
     import os
     import signal

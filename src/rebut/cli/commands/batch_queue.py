@@ -159,7 +159,7 @@ def has_ended(row: ResultRow | None) -> bool:
 def enqueue(
     queue: Queue, setup: Setup, name: str, lines: Sequence[BatchLine], at_once: int, limits: Mapping[str, float]
 ) -> dict[str, int]:
-    """Open the sessions of lines that are not in the database yet, and enqueue them; others again if they failed."""
+    """Open sessions for lines that are not in the database yet, and enqueue them; enqueue failed lines again."""
     import asyncio
     from functools import partial
 

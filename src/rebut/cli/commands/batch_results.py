@@ -58,7 +58,7 @@ def status_command(results: str, on: str | None, as_json: bool) -> int:
 
 
 def _status_on(on: str, as_json: bool) -> int:
-    """The batches of a database."""
+    """Print the state of each batch in a database."""
     from rebut.batch.queue import Queue
     from rebut.cli.output import say, say_json
     from rebut.core.json_value import as_row

@@ -43,7 +43,7 @@ def check_command(files: tuple[str, ...], everything: bool, root: Path | None, r
     from rebut.cli.output import say_json
     from rebut.core.errors import UsageError
 
-    if run and os.environ.get("PRE_COMMIT"):  # the repository chooses what a hook is started with
+    if run and os.environ.get("PRE_COMMIT"):  # the repository, not the user, chooses the flags of a hook
         raise UsageError("a hook does not run the code in a text", "Run `rebut check --run-checks` yourself.")
     rows = [_check(file, everything, root, run, as_json) for file in files]
     code = max(exit for exit, _ in rows)
@@ -53,7 +53,7 @@ def check_command(files: tuple[str, ...], everything: bool, root: Path | None, r
 
 
 def _check(file: str, everything: bool, root: Path | None, run: bool, as_json: bool) -> tuple[int, dict[str, object]]:
-    """Check one file, and print the result unless it is for JSON."""
+    """Check one file; returns the exit code and the result as JSON, and prints the result unless `as_json`."""
     from rebut.cli.output import folded, say, width
     from rebut.core.json_value import as_row
     from rebut.core.text import counted, cut, wrapped

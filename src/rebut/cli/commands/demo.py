@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rebut.domain.outcome import Outcome
 
 LONG = 70
-"""Lines of a screen that shows all of the demo's result."""
+"""Lines of a terminal on which the whole result of the demo fits."""
 LABEL = "scripted: the answers come from files, not from models"
 
 
@@ -54,14 +54,14 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
     seats: dict[str, Any] = dict(demo_seats())
 
     async def act(setup: Setup) -> Outcome:
-        setup = setup.at(shop.folder, Config())  # without the user's limits and lists: it calls no model
+        setup = setup.at(shop.folder, Config())  # without the user's limits and lists: the demo calls no model
         plan = setup.plan("duel", TOPIC, context=list(CONTEXT), **seats)
         notes = [NOTE, *([f"edited: {', '.join(shop.edited)}"] if shop.edited else [])]
         return await start(replace(plan, notes=(*plan.notes, *notes), started_in=started_in), setup.environment)
 
     reach = scripted(shop.folder, pace=0.0 if fast or as_json else 1.5)
     run = CommandRun(as_json, quiet, None, {"scripted": reach}, label=LABEL)
-    run.repeats = False  # below, with what the demo shows
+    run.repeats = False  # the demo has its own: `_result_again`
     came = run.play(act)
     if as_json:
         say_json({**run.as_dict(came), "scripted": True, "folder": str(shop.folder), "edited": list(shop.edited)})
@@ -77,7 +77,7 @@ def demo_command(folder: Path | None, fast: bool, as_json: bool, quiet: bool) ->
 
 
 def _result_again(outcome: Outcome) -> list[str]:
-    """The result in short, last on a screen that is too low for all of it."""
+    """The result in short, printed last on a terminal that is too low for all of it."""
     from rebut.cli.output import width
     from rebut.core.text import wrapped
 
@@ -110,7 +110,7 @@ def _closing(shop: DemoRepository) -> list[str]:
 TOPIC = "Should the shop keep user sessions in Redis?"
 CONTEXT = ("infra", "src")
 SEATS = {"proposer": "redis", "challenger": "cookie", "judge": "judge"}
-"""Seat → its name."""
+"""Seat → the name in its spec."""
 NOTE = "scripted: all answers come from files shipped with rebut; ledger, evidence and record are real"
 
 
@@ -129,7 +129,7 @@ def unpack(wanted: Path | None, env: Mapping[str, str]) -> DemoRepository:
     """Copy the demo repository to `wanted`, else beside the sessions. An edited file is not replaced."""
     folder = (wanted or sessions.home(env).parent / "demo").expanduser().resolve()
     if (above := repository(folder)) != folder:
-        # Citations are relative to the root of the repository around it, so they would not be found.
+        # Citations would be looked up from the root of that repository, and would not be found.
         if wanted:
             raise UsageError(f"{folder} is inside the repository {above}", "Choose a folder outside any repository.")
         wanted = folder = Path(tempfile.mkdtemp(prefix="rebut-demo-")).resolve()

@@ -84,7 +84,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
     healths = asyncio.run(see())
     tools = asyncio.run(look_at_analysers(setup.config, setup.env)) if not wanted or named != wanted else []
     for h in healths:
-        if h.spec and h.seconds is not None and h.can_debate:  # a debate that starts soon need not test it again
+        if h.spec and h.seconds is not None and h.can_debate:  # a debate that starts soon need not repeat the test
             setup.environment.reachability.keep(
                 h.spec, next((c.passed for c in h.checks if c.name == "context file"), None)
             )
@@ -104,7 +104,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
 
 
 def missing_rows(missing: Sequence[FoundModel]) -> list[str]:
-    """The providers that are not here, in one line, and what to do; before that, those that the user has a key for."""
+    """Providers that cannot be used: first those with a tool or key that fails, then, in one line, those not found."""
     out = list[str]()
     for one in missing:
         if one.fails:
@@ -148,7 +148,7 @@ def rows(healths: Sequence[Health], families: Sequence[str], *, offline: bool, p
 
 
 def _withheld(healths: Sequence[Health]) -> list[str]:
-    """The keys that tools do not get: once for all tools that lack the same ones."""
+    """The keys that are not passed to tools: one row for all tools with the same ones."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for h in healths:
         if h.withheld:
@@ -181,7 +181,7 @@ def _table(healths: Sequence[Health]) -> list[str]:
         out.append("  " + "   ".join(f"{cell:<{wide[i]}}" for i, cell in enumerate(row)).rstrip())
         if health and health.problem:
             out.append(f"  {'':<{wide[0]}}   → {health.problem}. {health.advice}".rstrip())
-        elif health and len(health.checks) > 1:  # the column says whether the context file alone is read
+        elif health and len(health.checks) > 1:  # a single check is that of the context file, which the column shows
             out.append(f"  {'':<{wide[0]}}   passed: {', '.join(check.name for check in health.checks)}")
     return out
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 OF_A_REVIEW = ("sarif", "github")
-"""Formats that only a review has, so that `last` is the last review."""
+"""Formats that only a review has; with these, `last` is the last review."""
 
 
 @click.command("export")
@@ -121,7 +121,7 @@ def export_command(
 
 
 def _tests(record: Record, folder: Path | None, force: bool) -> int:
-    """Write the checks that were shown, one file each, or print them."""
+    """Write the checks with the mark `shown`, one file each, or print them."""
     from rebut.cli.output import say
     from rebut.core import files
     from rebut.core.errors import UsageError
@@ -155,7 +155,7 @@ def _tests(record: Record, folder: Path | None, force: bool) -> int:
 
 
 def _within(record: Record, folder: Path) -> PurePosixPath:
-    """A folder relative to the repository of a session. One elsewhere counts as its top folder."""
+    """A folder relative to the repository of a session; `.` for a folder outside that repository."""
     from rebut.core.files import real, repository
 
     top, here = repository(real(Path(record.opened.workspace))), real(folder)
@@ -183,7 +183,7 @@ def _findings(record: Record, form: str) -> str:
 
 
 def _comment(what: str, *, repository: str, commit: str, site: str, previous: Path | None) -> str:
-    """The comment from a session or a SARIF file, linking to a commit in a repository; empty if all is silent."""
+    """The comment on a session or a SARIF file, with links to a commit; empty if there is nothing to say."""
     from rebut.ci.comment import body, read_report
     from rebut.ci.output_formats import log
     from rebut.cli.commands.gate import gated

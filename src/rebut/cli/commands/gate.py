@@ -48,7 +48,7 @@ def gate_command(id: str, fail_on: str | None, on_inconclusive: str | None, as_j
 
 
 def gated(record: Record, flags: Wish | None = None) -> GatedReview:
-    """The review of a session, judged by its policy, with the threshold P1 if that has none."""
+    """The review of a session, judged by its policy; the threshold is P1 if the policy has none."""
     from rebut.ci.gate import grounds_of, stand, with_threshold
     from rebut.ci.recorded_reviews import Review
 

@@ -82,7 +82,7 @@ def _need_sdk() -> None:
 
 
 def _entry() -> HostEntry:
-    """The entry; of the variables that hold keys, it has the names of those that are set."""
+    """The entry, with the names of the variables that are set and that hold a key or a path of rebut."""
     from rebut.mcp.hosts import HostEntry, server_command
     from rebut.setup import config
 
@@ -124,7 +124,7 @@ def _uninstall(host: McpHost, yes: bool) -> str:
 
 
 def _edited(host: McpHost, entry: HostEntry | None, yes: bool, done: str) -> str:
-    """Change the host's file, after the user has seen how; returns what was done, or nothing."""
+    """Show the change of the host's file, ask, and make it; returns what was done, empty if the user says no."""
     from rebut.cli.output import say
 
     change = host.change(entry, os.environ)

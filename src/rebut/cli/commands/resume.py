@@ -77,7 +77,7 @@ def resume_session(
             raise
         if gating.target is None:
             return outcome
-        if gating.apply and outcome.complete and not record.closed:  # a closed one was applied then, or refused
+        if gating.apply and outcome.complete and not record.closed:  # for a closed session, that was done when it ended
             outcome = await gating.patched(there, outcome)
         gating.applied = await is_applied(final_patch(outcome), record, there.environment.known_secrets)
         return outcome
@@ -222,7 +222,7 @@ def fork_command(
 
 
 def _must_ask(id: str) -> None:
-    """Refuse a fork without changes, unless a seat failed: only that one would be asked."""
+    """Refuse a fork without changes, unless a seat failed: only a failed seat would be asked."""
     from rebut.cli.commands.show import folder_of
     from rebut.core.errors import UsageError
     from rebut.core.types import LEFT
@@ -241,7 +241,7 @@ def _must_ask(id: str) -> None:
 
 
 def with_parent(outcome: Outcome) -> Judged:
-    """The outcome of a fork, beside that of its parent."""
+    """The outcome of a fork, beside its parent's."""
     from dataclasses import replace
     from functools import partial
 

@@ -68,7 +68,7 @@ def say_command(id: str, text: str, as_json: bool) -> int:
 
 
 def _became(path: Path, folder: Path) -> str | None:
-    """What became of a note while its debate runs: empty once it is on record, why it was refused, None if neither."""
+    """Wait until a running debate has recorded a note: empty if so, why it was refused, or None if neither is known."""
     from rebut.record import inbox, sessions
 
     until = time.monotonic() + PATIENCE

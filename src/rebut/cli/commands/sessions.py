@@ -69,13 +69,13 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
 
 
 def _status(record: Record, running: str) -> str:
-    """The status in a few words; of a review in those with which it ended."""
+    """The status in a few words; for a review that has ended, its headline."""
     from rebut.domain import session_status
 
     outcome = session_status.outcome_of(record)
     if not (outcome and outcome.review and session_status.asked_by(record)):
         return session_status.status(record, running)
-    from rebut.ci.recorded_reviews import reviewed_target  # here: most sessions need none of what it loads
+    from rebut.ci.recorded_reviews import reviewed_target  # here: most sessions need none of these modules
     from rebut.reports.review import headline
 
     said = headline(outcome, reviewed_target(record))

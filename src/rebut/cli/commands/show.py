@@ -28,9 +28,9 @@ def folder_of(id: str) -> Path:
 
 
 def review_folder(id: str, *, quiet: bool = False) -> Path:
-    """The folder of a review that the user names; `last` is the last review, which is said if another debate is later.
+    """The folder of a review that the user names. `last` is the last review: a line names it if a debate came later.
 
-    A review that has not ended counts: an older one must not be taken for it.
+    A review that has not ended counts, since an older one must not be shown in its place.
     """
     if id != "last":
         return folder_of(id)
@@ -99,7 +99,8 @@ def _outcome_rows(record: Record, folder: Path, everything: bool, width: int) ->
     from rebut.record import sessions
 
     if outcome := session_status.outcome_of(record):
-        outcome = _dismissed(record, outcome)  # the header shows the notes
+        outcome = _dismissed(record, outcome)
+        # The header shows the notes, so they are not shown again here.
         shown = _ending(record, outcome, width, told=record.notes, everything=everything, points=False)
         pair = beside(record)
         return [shown, *(["", *pair.rows(width)] if pair else [])]
@@ -124,7 +125,7 @@ def _ending(
 
 
 def beside(record: Record, outcome: Outcome | None = None) -> Pair | None:
-    """A fork compared with its parent."""
+    """A fork compared with its parent; None if the session is not a fork."""
     from rebut.record import sessions
     from rebut.reports.compare import paired
 

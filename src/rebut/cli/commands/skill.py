@@ -108,7 +108,7 @@ HOSTS = (
     Host("copilot", ".copilot/skills", ".github/skills", ".copilot"),
     Host("agents", ".agents/skills", ".agents/skills", ".agents"),
 )
-"""The last is for all others: `.agents/skills` is the folder of the open format."""
+"""The last entry is for all other agents: `.agents/skills` is the folder of the open format."""
 
 
 def agents_in_use(names: tuple[str, ...], env: Mapping[str, str]) -> list[Host]:

@@ -151,7 +151,7 @@ def _trial(
 
 
 async def _own_pairs(setup: Setup, repo: Path, folder: Path, count: int, seed: int, quiet: bool) -> OwnPairs:
-    """The pairs of a repository. Ctrl-C keeps what was tried."""
+    """Find pairs in a repository. What was tried is saved, also after Ctrl-C."""
     import secrets
     import sys
 
@@ -160,7 +160,7 @@ async def _own_pairs(setup: Setup, repo: Path, folder: Path, count: int, seed: i
     from rebut.trial.repository_pairs import RepositoryPairs
 
     there = setup.at(repo)
-    key = folder / "redaction.key"  # the same placeholders again, so that the same pairs are found again
+    key = folder / "redaction.key"  # saved, so that the next run has the same placeholders and finds the same pairs
     if not key.exists():
         key.write_bytes(secrets.token_bytes(32))
         key.chmod(0o600)
@@ -180,7 +180,7 @@ REVIEWS, PAIRS, SUMMARY, PAGE = "reviews.jsonl", "pairs.jsonl", "trial.json", "t
 
 
 def _folder(setup: Setup, repo: Path | None, models: Any, seed: int) -> Path:
-    """The folder of a trial in the user's own: the same command finds it again."""
+    """The folder of a trial, beside the sessions; the same command gets the same folder."""
     import hashlib
 
     said = "\0".join((str(repo or ""), str(seed), *(models.specs if models else ())))
@@ -197,7 +197,7 @@ def made_folder(folder: Path) -> None:
 
 
 async def _run(trial: TrialRun, limits: dict[str, Any], quiet: bool) -> tuple[TrialReport, bool]:
-    """Run it under signals, with limits for all of it. Also returns whether it was interrupted."""
+    """Run a trial with limits for all of it; returns the report, and whether a signal interrupted it."""
     import sys
 
     from rebut.batch.batch import Batch, Here

@@ -39,7 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def common_options(f: F) -> F:
-    """The options of all three."""
+    """Add the options that `ask`, `review` and `plan` share."""
     f = with_options(
         f,
         click.option(
@@ -188,9 +188,9 @@ OF_A_REVIEW = (
     *("critic", "judge", "intensity", "mode", "backend_timeout_seconds", "skip_materialize_opposite"),
     "state_dir",
 )
-"""The options of `plan` that a rewrite does not have …"""
+"""The options of `plan` that are refused with --rewrite."""
 OF_A_REWRITE = ("synthesizer", "baseline", "show_names", "strategy", "phase")
-"""… and those that only a rewrite has."""
+"""The options of `plan` that need --rewrite."""
 
 
 def _go(verb: Verb, topic: str, named: dict[str, Any], wanted: Wanted | None = None) -> int:

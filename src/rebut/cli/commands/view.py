@@ -32,7 +32,7 @@ def view_command(context: click.Context, id: str, no_open: bool) -> int:
 
     folder = folder_of(id) if id else None
     if folder is not None:
-        sessions.load(folder)  # one that cannot be read is refused here, and not in the browser
+        sessions.load(folder)  # a session that cannot be read is refused here, not in the browser
     context.meta[NO_OPEN] = no_open
 
     async def serve() -> None:

@@ -37,7 +37,7 @@ class BatchProgress:
                 print(f"  {self.line()}", file=sys.stderr, flush=True)
 
     def line(self, space: int = 0) -> str:
-        """How far it is, in the longest form that fits into `space` columns; without `space`, without a bar."""
+        """How far the batch is, in the longest form that fits into `space` columns; without `space`, without a bar."""
         from rebut.batch.results import total_usd
         from rebut.domain.amounts import money
 
@@ -64,7 +64,7 @@ class BatchProgress:
         return next((form for form in forms if len(form) <= space), forms[-1][:space])
 
     def note(self, text: str) -> None:
-        """Say something once."""
+        """Print a text once, above the progress line."""
         if not self._quiet:
             self._clear()
             print(folded(f"  {text}", sys.stderr), file=sys.stderr, flush=True)

@@ -35,7 +35,7 @@ class Keys:
         self._typed = codecs.getincrementaldecoder("utf-8")("ignore")
 
     def open(self, around: Callable[[bool], None]) -> None:
-        """Begin, in the running loop. `around` is called before the process stops for Ctrl-Z, and when it continues."""
+        """Start to read keys. `around` is called before the process stops for Ctrl-Z, and when it continues."""
         self._loop = asyncio.get_running_loop()
         self._around = around
         self._control.on_calls = self.look
@@ -53,7 +53,7 @@ class Keys:
 
     def look(self) -> None:
         """Switch keys on or off: a call has started or ended, or the process is in the foreground again."""
-        busy = bool(self._control.flying) or self._note is not None  # a note is typed on between two calls
+        busy = bool(self._control.flying) or self._note is not None  # the user may type a note between two calls
         wanted = busy and not self._control.typing and not self._control.draining
         if wanted and self._before is None:
             self._on()
@@ -114,7 +114,7 @@ class Keys:
         if self._note is not None:
             self._write(self._typed.decode(typed))
             return
-        # Several different bytes are no hotkey: F4 ends in an S, and pasted text has any letter.
+        # Several different bytes are not a hotkey: F4 ends in an S, and pasted text may have any letter.
         if len(set(typed)) == 1:
             for key in typed.decode("ascii", "ignore").lower():
                 self._press(key)
@@ -146,7 +146,7 @@ class Keys:
         self._said = (f"no: {refused}", time.monotonic()) if refused else ("", 0.0)
 
     def _decided(self, key: str, note: str) -> str:
-        """Do what a key stands for; returns why not, if that is refused."""
+        """Do what a key stands for; returns the reason if that is refused, else nothing."""
         control = self._control
         if control.draining and key in (SETTLE, MORE, SKIP, NOTE):
             return "the debate is stopping; resume it to use keys"

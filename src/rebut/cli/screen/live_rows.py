@@ -174,7 +174,7 @@ def row(point: LivePoint, width: int) -> str:
 
 
 def spoken(point: LivePoint) -> str:
-    """The same for a screen reader: nothing is cut, no columns."""
+    """A point for a screen reader: without columns, and nothing is cut."""
     tag = " ".join(part for part in (point.about, point.tag) if part)
     end = " ".join(part for part in (point.place, point.mark) if part)
     return ", ".join(part for part in (tag, point.text.rstrip("."), end) if part)
@@ -190,7 +190,7 @@ def latest(points: Sequence[LivePoint], most: int, width: int) -> list[str]:
 
 
 def recorded(fact: Fact, width: int) -> list[str]:
-    """The first claims and points that an answer added to the ledger, as they were checked."""
+    """The first claims and points that an answer added to the ledger, with the marks of their citations."""
     entries = [entry for entry in _entries(fact) if entry.get("entry") in ("claim", "point")]
     several = len({entry.get("by") for entry in entries}) > 1
     found = [_point(entry, str(entry.get("by", "")) if several else "") for entry in entries]

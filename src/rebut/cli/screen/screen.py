@@ -55,18 +55,18 @@ class Screen:
     # what stays on the screen
 
     def looking(self) -> None:
-        """No model was named: tools are asked for their version, which may take seconds."""
+        """Say that rebut looks for models: no model was named, and asking tools for their version may take seconds."""
         if not self.quiet and not self._looked and sys.stderr.isatty():
             self._looked = True
             self._line("  looking for models (no call is made) …")
 
     def preparing(self) -> None:
-        """The debate is not on record yet: a large workspace may take many seconds."""
+        """Say that rebut reads the workspace: before the debate is on record, that may take many seconds."""
         if not self.quiet and self.record is None:
             self._line("  reading the workspace …")
 
     def ready(self, record: Record, folder: Path | None = None, planned: Mapping[str, int] | None = None) -> None:
-        """The debate is on record: show which model has which seat and, on resume, the answers so far."""
+        """Show which model has which seat and, on resume, the answers so far. Called once the debate is on record."""
         if self.quiet:
             return
         self.record = record
@@ -136,14 +136,14 @@ class Screen:
                 pass
 
     def _brought(self, ledger: Fact, key: str) -> None:
-        """Print what one answer, or the last of a step, added to the ledger."""
+        """Print an entry of the ledger: with the answer that it belongs to, or in a row of its own."""
         mine = [one for one in self.moving.held if (step_of(one.key), seat_of(one.key)) == (step_of(key), seat_of(key))]
         by = terminal.entered_by(ledger)
         if not mine:  # an entry of one seat belongs to that seat's answer, even if others have answered since
             mine = [one for one in self.moving.held if step_of(one.key) == step_of(key) and by == {one.seat}]
         if not mine and self.moving.held and by - {self.moving.held[-1].seat}:  # not of the last seat alone
             self._flush()
-            self._apart(by.pop() if len(by) == 1 else "together", ledger)  # its answer was printed before another one's
+            self._apart(by.pop() if len(by) == 1 else "together", ledger)  # its answer is already above another one
             self._below(ledger)
             return
         if not mine:
@@ -151,7 +151,7 @@ class Screen:
             return
         for one in mine:
             self.moving.held.remove(one)
-            # The parts of a step share one entry.
+            # The answers of a step share one entry.
             self._turn(one, ledger if len(mine) == 1 else None)
         if len(mine) > 1:
             self._apart("together", ledger)
@@ -244,7 +244,7 @@ class Screen:
         return Text("\n".join(shown), no_wrap=True, overflow="ellipsis" if ellipsis else "crop")
 
     def streamed(self, key: str, answer: LiveAnswer) -> None:
-        """A call starts, or a point of its answer is complete or checked. Shown before it is on record."""
+        """Show an answer before it is on record. Called when a call starts, and when a point is complete or checked."""
         if self.quiet or (answer.size and self.moving.answers.get(key) is not answer):
             return  # the answer was printed or sent back meanwhile
         self.moving.answers[key] = answer
@@ -266,7 +266,7 @@ class Screen:
         self._spoken[key] = (answer, count)
 
     def waits(self, key: str, words: str) -> None:
-        """A call has to wait, or continues: shown, so that the model does not seem slow."""
+        """Show that a call has to wait, so that the model does not seem slow; without `words`, that it continues."""
         self.moving.waits.pop(key, None)
         if not words or self.quiet:
             return
@@ -283,7 +283,7 @@ class Screen:
             self._start_live()
 
     def stopping(self, timeout: float) -> None:
-        """The first Ctrl-C."""
+        """Show, after the first Ctrl-C, which seats are waited for."""
         waiting = [seat_of(key) for key in self.moving.asked]
         since = min((at for _, at in self.moving.asked.values()), default=time.monotonic())
         self.moving.stopping = since + timeout

@@ -29,7 +29,7 @@ def adr(record: Record) -> str:
     parts = [
         f"# {inline(cut(opened.topic, 100))}",
         f"- Status: {inline(_status(record, outcome))}\n- Date: {record.lines[-1].at[:10]}\n"
-        f"- Deciders: {inline(', '.join(map(_who, opened.seats)))}\n- Session: {opened.id} ({opened.protocol})",
+        f"- Deciders: {inline(', '.join(map(_decider, opened.seats)))}\n- Session: {opened.id} ({opened.protocol})",
         "## Context",
         tame(opened.topic),
         _list([f"file given to all: {path}" for path in paths]),
@@ -66,14 +66,14 @@ def _unresolved(outcome: Outcome | None) -> Sequence[str]:
     return outcome.review.unresolved if outcome and outcome.review else ()
 
 
-def _who(row: Mapping[str, Any]) -> str:
+def _decider(row: Mapping[str, Any]) -> str:
     return f"{row['seat']} {row['spec']}"
 
 
 def _consequences(notes: DecisionNotes, outcome: Outcome | None, ledger: Ledger) -> Iterable[str]:
-    left = {text.partition(" ")[0] for text in _unresolved(outcome)}
+    unresolved_ids = {text.partition(" ")[0] for text in _unresolved(outcome)}
     for p in ledger.points:
-        if p.id not in left and ledger.final_status(p.id) in ("conceded", "partly accepted"):
+        if p.id not in unresolved_ids and ledger.final_status(p.id) in ("conceded", "partly accepted"):
             yield f"{p.id} was accepted: {p.words()}"
     yield from notes.consequences
 
@@ -83,9 +83,9 @@ def _dissent(notes: DecisionNotes, ledger: Ledger, outcome: Outcome | None) -> I
         for p in ledger.open:
             yield f"{p.id} ({p.severity}, {ledger.final_status(p.id)}): {p.words()}"
     yield from notes.dissent or ()
-    told = {p.id for p in ledger.open}
+    open_ids = {p.id for p in ledger.open}
     for text in _unresolved(outcome):
-        if text.partition(" ")[0] not in told:
+        if text.partition(" ")[0] not in open_ids:
             yield f"not fixed: {text}"
     for s in dict.fromkeys(ledger.slips):
         lacking = "new evidence" if s.kind == "walked back" else "a reason"

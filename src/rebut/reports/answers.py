@@ -23,7 +23,7 @@ MOST = 5
 def ending(outcome: Outcome, compared: SideBySide, *, width: int, short: str, told: Sequence[str], points: bool) -> str:
     """The outcome of a question to several models."""
     rows = _headline(outcome, compared, width)
-    rows += ["", *_beside(compared, width), ""]
+    rows += ["", *_both_answers(compared, width), ""]
     if compared.differ:
         rows += labelled("they agree" if compared.same else "they differ", compared.differ, width)
     if outcome.verdict:
@@ -93,7 +93,7 @@ def _partial(outcome: Outcome, compared: SideBySide, seat: str) -> str:
 # both answers
 
 
-def _beside(compared: SideBySide, width: int) -> list[str]:
+def _both_answers(compared: SideBySide, width: int) -> list[str]:
     """Two answers in columns; one below the other on a narrow terminal, with `--plain`, or if there are more."""
     if width < NARROW or width > WIDEST or len(compared.answers) != 2:
         blocks = [_block(n, one, compared, width - 4) for n, one in enumerate(compared.answers, 1)]

@@ -89,7 +89,7 @@ def _head(shown: _Shown, session: str) -> Iterator[str]:
 def _code(check: CodeCheck, stem: str, folder: PurePosixPath) -> str:
     code = check.code
     if check.runner == "node":
-        code = _IMPORTED.sub(lambda m: f"{m[1]}{m[2]}{_from(folder, m[3])}{m[2]}", code)
+        code = _IMPORTED.sub(lambda m: f"{m[1]}{m[2]}{_import_path(folder, m[3])}{m[2]}", code)
     code = _WORK.sub(lambda m: "" if m[0].endswith("/") else ".", code)
     if check.runner == "shell":
         return f"set -e\n{code}"
@@ -102,6 +102,6 @@ def _code(check: CodeCheck, stem: str, folder: PurePosixPath) -> str:
     return RUNS_SCRIPT.format(code=quoted, name=stem, verdict=f"{verdict}, done.stderr")
 
 
-def _from(folder: PurePosixPath, path: str) -> str:
+def _import_path(folder: PurePosixPath, path: str) -> str:
     there = relpath(path, str(folder))
     return there if there.startswith("../") else f"./{there}"

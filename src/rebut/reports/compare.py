@@ -97,11 +97,11 @@ class Pair:
 
     def rows(self, width: int) -> list[str]:
         """Two columns, or one below the other on a narrow terminal and with --plain."""
-        told = hanging(f"  {'reused':<10}{self.reused.line()}", width, 12)
+        foot = hanging(f"  {'reused':<10}{self.reused.line()}", width, 12)
         if self.parent is None:
-            return [f"  {'parent':<10}{self.from_id} (deleted)", *told]
+            return [f"  {'parent':<10}{self.from_id} (deleted)", *foot]
         if width < NARROW or width > 1000:
-            return [*_stacked("parent", self.parent, width), "", *_stacked("this fork", self.fork, width), "", *told]
+            return [*_stacked("parent", self.parent, width), "", *_stacked("this fork", self.fork, width), "", *foot]
         space = (width - 2 - 12 - 3) // 2
         rows: list[str] = []
         sides = (self.parent.cells("parent", space), self.fork.cells("this fork", space))
@@ -112,7 +112,7 @@ class Pair:
             lines = zip_longest(*columns, fillvalue="")
             for n, (one, other) in enumerate(lines):
                 rows.append(f"  {label if not n else '':<10}{one:<{space}}   {other}".rstrip())
-        return [*rows, *told]
+        return [*rows, *foot]
 
 
 def _stacked(name: str, side: ComparedSession, width: int) -> list[str]:
@@ -140,13 +140,13 @@ def reused(fork: Record, load: Callable[[str], Record | None]) -> Reused:
     """The reused answers and their cost in the sessions that paid for them: the parent or an earlier one."""
     copied = {k: c.answered.copied_from for k, c in fork.calls.items() if c.answered and c.answered.copied_from}
     paid = {id: load(id) for id in dict.fromkeys(copied.values())}
-    part, gone = Record(), False
+    part, is_cost_unknown = Record(), False
     for key, id in copied.items():
         record = paid[id]
         if record and key in record.calls and record.calls[key].attempts:
             part.calls[key] = record.calls[key]
         else:
-            gone = True
+            is_cost_unknown = True
     cost = part.spent()
     took = sum(0 if a.patient else a.ms for call in part.calls.values() for a in call.attempts.values()) / 1000
-    return Reused(len(copied), cost.tokens, None if gone else cost.usd, took)
+    return Reused(len(copied), cost.tokens, None if is_cost_unknown else cost.usd, took)

@@ -49,11 +49,11 @@ def markdown(record: Record) -> str:
     if outcome and outcome.worth:
         rows += worth.markdown(outcome.worth)
     rows += ["## Answers", ""]
-    told = set[int]()
+    shown = set[int]()
     for call in record.calls.values():
         for note in heard(record, call.key):
-            rows += [] if note.number in told else ["### Note of the user to every seat", "", tame(note.text), ""]
-            told.add(note.number)
+            rows += [] if note.number in shown else ["### Note of the user to every seat", "", tame(note.text), ""]
+            shown.add(note.number)
         if call.answered:
             rows += [
                 f"### {call.key} ({inline(call.answered.model) or 'unknown model'})",

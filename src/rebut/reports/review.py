@@ -53,8 +53,8 @@ def ending(
     undecided = doubtful(outcome, target)
     rows = [row for line in (by_programs(outcome), undecided) if line for row in hanging(f"  {line}", width, 4)]
     rows += [""] if rows else []
-    before = [row for line in unlisted_citations(made, target) for row in hanging(f"  absent  {line}", width, 10)]
-    rows += [*before, ""] if before else []
+    absent_rows = [row for line in unlisted_citations(made, target) for row in hanging(f"  absent  {line}", width, 10)]
+    rows += [*absent_rows, ""] if absent_rows else []
     most = len(blocks) if everything else MOST_BLOCKS
     framed = set[str]()
     for finding in blocks[:most]:
@@ -66,10 +66,10 @@ def ending(
         rows += labelled("fixed", f"{f.id} {f.place or 'no place'}  {f.severity}  {squeeze(f.text)}", width)
         rows += hanging(f"{'':<16}by {squeeze(f.fixed_by)}", width, 19)
     rows += [""] if made.fixed_since else []
-    if apart := [f for f in made.findings if f.hidden == OUTSIDE and f.severity != "P3" and not everything]:
+    if outside := [f for f in made.findings if f.hidden == OUTSIDE and f.severity != "P3" and not everything]:
         rows += [
             *hanging("  outside the change, so not counted:", width, 4),
-            *finding_table(apart[:MOST_BLOCKS], width),
+            *finding_table(outside[:MOST_BLOCKS], width),
             "",
         ]
     rows += hanging(f"  {summary(outcome, target)}", width, 4)
@@ -84,13 +84,13 @@ def headline(outcome: Outcome, target: Target | None = None) -> str:
     assert made is not None
     problems, minor = made.shown, [f for f in made.findings if f.hidden == "P3"]
     absent = sum(CHECK in f.voices for f in problems)
-    before = unlisted_citations(made, target) if target else ()
+    unlisted = unlisted_citations(made, target) if target else ()
     counts = [
         f"{n} {s}" for s in ("P1", "P2") if (n := sum(f.severity == s and CHECK not in f.voices for f in problems))
     ]
-    counts += [counted(absent + len(before), "absent citation")] if absent or before else []
+    counts += [counted(absent + len(unlisted), "absent citation")] if absent or unlisted else []
     if counts:
-        return f"{counted(len(problems) + len(before), 'problem')} to fix ({', '.join(counts)})"
+        return f"{counted(len(problems) + len(unlisted), 'problem')} to fix ({', '.join(counts)})"
     if not outcome.conclusive or not outcome.complete:
         nothing = target is not None and _nothing_read(outcome, target)
         return "nothing was reviewed" if nothing else "no problem found in what was reviewed"
@@ -138,7 +138,7 @@ def summary(outcome: Outcome, target: Target) -> str:
     if "fixed in" in (first := headline(outcome, target)):
         aside.pop("fixed", None)
     parts = [", ".join([first, *(f"{n} {word}" for word, n in aside.items())])]
-    parts += [", ".join(_who(outcome.seats))] if outcome.seats and not _nothing_read(outcome, target) else []
+    parts += [", ".join(_participants(outcome.seats))] if outcome.seats and not _nothing_read(outcome, target) else []
     parts.append(f"{duration(outcome.spent.seconds)}, {money(outcome.spent.usd)}")
     return _capitalized(" · ".join(parts))
 
@@ -269,8 +269,8 @@ def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | Non
     if not 1 <= start <= end <= len(rows):
         return None
     # A finding of a later round may cite a later version, which has other lines at these numbers.
-    other = f.round > 1 and squeeze(f.quote) not in squeeze("\n".join(rows[start - 1 : end]))
-    return None if other else (rows, start, end)
+    is_other_version = f.round > 1 and squeeze(f.quote) not in squeeze("\n".join(rows[start - 1 : end]))
+    return None if is_other_version else (rows, start, end)
 
 
 def _frame(f: ReviewFinding, target: Target, width: int) -> list[str]:
@@ -328,7 +328,7 @@ def _size(target: Target) -> str:
     return f"{counted(len(target.changes), 'file')}{size}"
 
 
-def _who(seats: Sequence[Seated]) -> Iterable[str]:
+def _participants(seats: Sequence[Seated]) -> Iterable[str]:
     """Who reviewed and who judged, by the names of the models."""
     did = {"critic": "reviewed", "judge": "judged", "decider": "decided"}
     for seat in seats:
@@ -374,9 +374,9 @@ def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: b
         offers.insert(0, said.format(short))
     elif fixes := [f for f in made.shown if f.fix and f.mark in ("found", "located")]:
         # Without FINDING, `rebut apply` applies the fixes of the findings that were judged valid.
-        one = "" if any(f.ruling == "valid" for f in fixes) else f" {fixes[0].id}"
+        finding = "" if any(f.ruling == "valid" for f in fixes) else f" {fixes[0].id}"
         said = "fixes: rebut apply {}{}" if outcome.conclusive else "fixes, not decided on: rebut apply {}{} --force"
-        offers.insert(0, said.format(short, one))
+        offers.insert(0, said.format(short, finding))
     line = f"  {' · '.join(offers)}"
     # A line that is too long would break inside a command.
     return ([line] if len(line) <= width - 2 else [f"  {offer}" for offer in offers]) if offers else []

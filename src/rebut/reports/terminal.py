@@ -25,7 +25,7 @@ MOST_NOTES = 6
 MOST_LEFT_OUT = 3
 PROGRAMS = "rules"
 """The family of participants that are programs."""
-UNTOLD = ("crashed", "missing tool")
+EXPLAINED = ("crashed", "missing tool")
 """Kinds of failure whose message says what happened."""
 MOST_DIFF = 40
 """Lines of a diff that are shown at the end of a debate."""
@@ -194,7 +194,7 @@ def failure_line(failed: Failed) -> str:
 
     The kind is left out if it says less than the message: "crashed", if a server refused the connection.
     """
-    return failed.message if failed.failure in UNTOLD and failed.message else f"{failed.failure}, {failed.message}"
+    return failed.message if failed.failure in EXPLAINED and failed.message else f"{failed.failure}, {failed.message}"
 
 
 def decided(fact: Fact) -> str:

@@ -35,15 +35,15 @@ def failures(record: Record) -> list[str]:
 
 def turns(record: Record, ledger: Ledger, width: int, *, prompts: bool = False, raw: bool = False) -> list[str]:
     """Every turn in order; with `prompts`, also each prompt; with `raw`, also each reply as it came."""
-    rows, scope, told = list[str](), None, set[int]()
+    rows, scope, shown_notes = list[str](), None, set[int]()
     for call in record.calls.values():
         where = call.key.rpartition("/")[0]
         if where != scope:
             scope = where
             rows += [f"  {_stage(where, first=not rows)}", ""]
         for note in heard(record, call.key):
-            rows += [] if note.number in told else _note(note.text, "note of the user to every seat", width)
-            told.add(note.number)
+            rows += [] if note.number in shown_notes else _note(note.text, "note of the user to every seat", width)
+            shown_notes.add(note.number)
         rows += questions(call) if prompts else []
         rows += said(call, Known(ledger, seat_of(call.key)), width)
         rows += as_it_came(call) if raw else []

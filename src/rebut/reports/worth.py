@@ -56,9 +56,9 @@ def _parts(worth: Worth, space: int) -> list[str]:
         return [first, "no debate was needed, so none was paid for"]
     raised = _raised(worth)
     if worth.nothing:
-        more = f"{_cost(worth.debate, space)} more than {_the_first(worth)} alone"
+        more = f"{_cost(worth.debate, space)} more than {_first_answers(worth)} alone"
         return [first, f"changed nothing{_caveat(worth)}: {f'{raised}; ' if worth.raised else ''}{more}"]
-    return [first, f"changed{_caveat(worth)}: {'; '.join([*worth.changed, raised])}", _beside(worth, space)]
+    return [first, f"changed{_caveat(worth)}: {'; '.join([*worth.changed, raised])}", _both_costs(worth, space)]
 
 
 def _caveat(worth: Worth) -> str:
@@ -70,29 +70,29 @@ def _raised(worth: Worth) -> str:
     return counted(worth.raised, worth.noun) + (f", {fates}" if fates else "")
 
 
-def _beside(worth: Worth, space: int) -> str:
+def _both_costs(worth: Worth, space: int) -> str:
     """The cost of the debate and of the first answers, in the longest form that fits on a line."""
     reused = bool(worth.reused and not worth.alone.calls)
-    for part in (_whole, _short):
+    for part in (_full_cost, _short_cost):
         said = f"cost: {part(worth.debate)}; at first {'nothing: reused' if reused else part(worth.alone)}"
         if len(said) <= space:
             return said
-    return f"cost: {_short(worth.debate)} more"
+    return f"cost: {_short_cost(worth.debate)} more"
 
 
 def _cost(part: Spent, space: int) -> str:
-    return _whole(part) if space >= WIDE else _short(part)
+    return _full_cost(part) if space >= WIDE else _short_cost(part)
 
 
-def _whole(part: Spent) -> str:
+def _full_cost(part: Spent) -> str:
     return f"{counted(part.calls, 'call')}, {size(part.tokens)} tokens, {money(part.usd)}, {duration(part.seconds)}"
 
 
-def _short(part: Spent) -> str:
+def _short_cost(part: Spent) -> str:
     return f"{counted(part.calls, 'call')}, {money(part.usd)}, {duration(part.seconds)}"
 
 
-def _the_first(worth: Worth) -> str:
+def _first_answers(worth: Worth) -> str:
     return "the first answer" if len(worth.keys) == 1 and not worth.keys[0].endswith("*") else "the first answers"
 
 

@@ -22,7 +22,7 @@ NAME = "rebut"
 PATIENCE = 120.0
 """Seconds that a host's own command may take: some unpack themselves at their first start."""
 LARGEST = 10_000_000
-IS_SO = re.compile(r"already exists|not found|no mcp server named", re.I)
+NOTHING_TO_CHANGE = re.compile(r"already exists|not found|no mcp server named", re.I)
 """What hosts say if there is nothing to change."""
 Place = Callable[[Mapping[str, str]], Path]
 
@@ -122,7 +122,7 @@ class McpHost:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UsageError(f"`{self.program} {shlex.join(words)}` did not work: {error}") from error
         said = done.stdout.decode(errors="replace").strip()
-        if done.returncode and not IS_SO.search(said):
+        if done.returncode and not NOTHING_TO_CHANGE.search(said):
             raise UsageError(f"`{self.program} {shlex.join(words)}` did not work: {said or done.returncode}")
         return said
 
@@ -181,13 +181,13 @@ def _in_toml(raw: str, entry: HostEntry | None) -> str:
     before = tomllib.loads(raw)
     if not isinstance(before.get("mcp_servers", {}), dict):
         raise ValueError("mcp_servers is not a table")
-    mine, kept = False, list[str]()
+    is_own, other_lines = False, list[str]()
     for line in raw.splitlines(keepends=True):
         if re.match(r"\s*\[", line):
-            mine = re.match(rf'\s*\[\s*mcp_servers\s*\.\s*"?{NAME}"?\s*[.\]]', line) is not None
-        if not mine:
-            kept.append(line)
-    rest = "".join(kept)
+            is_own = re.match(rf'\s*\[\s*mcp_servers\s*\.\s*"?{NAME}"?\s*[.\]]', line) is not None
+        if not is_own:
+            other_lines.append(line)
+    rest = "".join(other_lines)
     after = rest if entry is None else f"{rest.rstrip()}\n\n{_toml(entry)}".lstrip()
     wanted = {key: value for key, value in before.items() if key != "mcp_servers"}
     others = {key: value for key, value in before.get("mcp_servers", {}).items() if key != NAME}
@@ -218,7 +218,7 @@ def _opencode(env: Mapping[str, str]) -> Path:
     return found[0] if found else folder / "opencode.jsonc"
 
 
-def _code(env: Mapping[str, str]) -> Path:
+def _vscode(env: Mapping[str, str]) -> Path:
     mac = _home(env) / "Library/Application Support"
     return (mac if sys.platform == "darwin" else _config(env)) / "Code/User/mcp.json"
 
@@ -232,12 +232,12 @@ def _after_dashes(entry: HostEntry) -> tuple[str, ...]:
     return ("mcp", "add", NAME, "--", *entry.command)
 
 
-def _of_yargs(entry: HostEntry) -> tuple[str, ...]:
+def _yargs_arguments(entry: HostEntry) -> tuple[str, ...]:
     """Arguments without variables: gemini would write their values, which are keys, when it changes its file."""
     return ("mcp", "add", NAME, entry.command[0], "--scope", "user", "--", *entry.command[1:])
 
 
-def _array(entry: HostEntry) -> Json:
+def _opencode_entry(entry: HostEntry) -> Json:
     return {"type": "local", "command": list(entry.command)}
 
 
@@ -250,12 +250,12 @@ HOSTS = (
         remove=("mcp", "remove", NAME),
         place=lambda env: Path(env.get("CODEX_HOME") or _home(env) / ".codex") / "config.toml",
     ),
-    McpHost("gemini", "gemini", _of_yargs, ("mcp", "remove", *USER)),
-    McpHost("qwen", "qwen", _of_yargs, ("mcp", "remove", *USER)),
-    McpHost("opencode", "opencode", _after_dashes, place=_opencode, table="mcp", entry=_array),
+    McpHost("gemini", "gemini", _yargs_arguments, ("mcp", "remove", *USER)),
+    McpHost("qwen", "qwen", _yargs_arguments, ("mcp", "remove", *USER)),
+    McpHost("opencode", "opencode", _after_dashes, place=_opencode, table="mcp", entry=_opencode_entry),
     McpHost("copilot", "copilot", _after_dashes, ("mcp", "remove", NAME)),
     McpHost("cursor", place=lambda env: _home(env) / ".cursor/mcp.json", table="mcpServers", entry=_in_workspace),
-    McpHost("vscode", place=_code, table="servers", entry=_in_workspace),
+    McpHost("vscode", place=_vscode, table="servers", entry=_in_workspace),
 )
 
 

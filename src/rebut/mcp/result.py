@@ -166,13 +166,13 @@ async def _ended(record: Record, outcome: Outcome) -> SessionResult:
             notes.append(f"dismissals could not be read: {error.message}")
         made = outcome.review
         assert made is not None
-        left = [f for f in made.findings if f.hidden in ("", "P3")]
-        findings = [_finding(f) for f in sorted(left, key=lambda f: f.severity)]
-        before = review.unlisted_citations(made, target)
-        findings += [ResultFinding(mark="absent", text=cut(line, ITEM)) for line in before]
+        listed = [f for f in made.findings if f.hidden in ("", "P3")]
+        findings = [_finding(f) for f in sorted(listed, key=lambda f: f.severity)]
+        unlisted = review.unlisted_citations(made, target)
+        findings += [ResultFinding(mark="absent", text=cut(line, ITEM)) for line in unlisted]
         first = [line for line in (review.by_programs(outcome), review.doubtful(outcome, target)) if line]
         heading = " ".join([*first, review.headline(outcome, target).upper()])
-        more = made.hidden_line(left)
+        more = made.hidden_line(listed)
     return SessionResult(
         status="done" if outcome.conclusive else "inconclusive",
         heading=cut(heading, ITEM),

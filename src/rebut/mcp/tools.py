@@ -270,10 +270,10 @@ class Calls:
             raise UsageError(f"session {folder.name} runs in process {pid}", "Stop it there, or stop with settle.")
         if call.how == "drain":
             os.kill(int(pid), signal.SIGINT)
-            await _became(lambda: None if sessions.running(folder) else "")
+            await _polled(lambda: None if sessions.running(folder) else "")
         else:
             note = inbox.leave(folder, inbox.SETTLE)
-            if refused := await _became(lambda: inbox.answer(note)):
+            if refused := await _polled(lambda: inbox.answer(note)):
                 raise UsageError(
                     f"session {folder.name} cannot be settled: {refused}", "Call result, or stop with drain."
                 )
@@ -283,14 +283,14 @@ class Calls:
 async def wait(folder: Path, wait_seconds: float, report: Report, every: float, part: int = 1) -> SessionResult:
     """The state of a session, as soon as its process has ended or the time is up."""
     until = time.monotonic() + wait_seconds
-    told = read = time.monotonic()
+    reported = read = time.monotonic()
     while sessions.running(folder) and (now := time.monotonic()) < until:
         if now - read > READ:  # the process of a terminal may outlive its debate
             read = now
             if sessions.load(folder).closed:
                 break
-        if now - told >= every:
-            told = now
+        if now - reported >= every:
+            reported = now
             await report(under_way(sessions.load(folder)))
         await asyncio.sleep(min(LOOK, max(0.0, until - now)))
     return await result_of(folder, part)
@@ -307,7 +307,7 @@ def _check_protocol(record: Record) -> None:
         )
 
 
-async def _became(look: Callable[[], str | None]) -> str | None:
+async def _polled(look: Callable[[], str | None]) -> str | None:
     """What `look` returns once that is not None; None if it still is after some seconds."""
     for _ in range(round(SETTLED / 0.05)):
         if (answer := look()) is not None:

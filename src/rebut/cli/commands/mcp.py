@@ -115,11 +115,11 @@ def _install(host: McpHost, yes: bool) -> str:
 
 
 def _uninstall(host: McpHost, yes: bool) -> str:
-    from rebut.mcp.hosts import IS_SO
+    from rebut.mcp.hosts import NOTHING_TO_CHANGE
 
     if host.remove:
         said = host.run(host.remove, os.environ)
-        return "not there" if IS_SO.search(said) else f"removed, by `{host.program} mcp remove`"
+        return "not there" if NOTHING_TO_CHANGE.search(said) else f"removed, by `{host.program} mcp remove`"
     return _edited(host, None, yes, "removed")
 
 

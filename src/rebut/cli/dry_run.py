@@ -33,10 +33,10 @@ async def egress(setup: Setup, plan: Plan, runs: int) -> dict[str, Any]:
     topic = door(plan.topic)
     removed, in_files = set(PLACEHOLDER.findall(topic)), set[str]()
     files, left_out, size = list[str](), list[str](), 0
-    matter = 0
+    target_size = 0
     if plan.target is not None:
         texts = [plan.target.diff, plan.target.text, *(c.after or "" for c in plan.target.changes)]
-        matter = sum(len(door(text).encode()) for text in texts)
+        target_size = sum(len(door(text).encode()) for text in texts)
         removed |= {found for text in texts for found in PLACEHOLDER.findall(door(text))}
         files = [c.path for c in plan.target.changes]
         left_out = list(plan.target.left_out)
@@ -70,18 +70,23 @@ async def egress(setup: Setup, plan: Plan, runs: int) -> dict[str, Any]:
         if p.seat in plan.protocol.silent:
             continue
         calls = planned.get(p.seat.partition(".")[0], rounds) * runs
-        sent = (0 if p.seat == plan.protocol.judge else size // 3) + tokens(topic) + ROUND_TOKENS * rounds + matter // 3
+        sent = (
+            (0 if p.seat == plan.protocol.judge else size // 3)
+            + tokens(topic)
+            + ROUND_TOKENS * rounds
+            + target_size // 3
+        )
         price = setup.connect(p.spec).price(sent, 4096)
         row = out["providers"].setdefault(
             p.spec.provider,
             {"seats": [], "files": 0, "bytes": 0, "secrets_removed": 0, "calls": 0, "usd": 0.0},
         )
-        mine = removed if p.seat == plan.protocol.judge else removed | in_files  # the judge gets no context files
-        row["secrets_removed"] = max(row["secrets_removed"], len(mine))
+        secrets = removed if p.seat == plan.protocol.judge else removed | in_files  # the judge gets no context files
+        row["secrets_removed"] = max(row["secrets_removed"], len(secrets))
         row["seats"].append(p.seat)
         row["calls"] += calls
         row["usd"] = None if price is None or row["usd"] is None else row["usd"] + price * calls
-        whole = matter + (size if p.seat != plan.protocol.judge else 0)
+        whole = target_size + (size if p.seat != plan.protocol.judge else 0)
         if p.seat != plan.protocol.judge or plan.target is not None:
             row["files"], row["bytes"] = len(files), max(row["bytes"], whole)
     speaking = {p.seat: str(p.spec) for p in plan.seats if p.seat not in plan.protocol.silent}

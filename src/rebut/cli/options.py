@@ -354,16 +354,16 @@ def call_limit(named: dict[str, Any]) -> None:
 
 def wanted_by(content: str, named: dict[str, Any]) -> Wanted:
     """Take the options of `target_options` out of a command's values."""
-    from rebut.cli.shorthand import everything, waiting
+    from rebut.cli.shorthand import waiting_stdin, whole_stdin
     from rebut.workspace.targets.target import Wanted
 
     scope = given_scope(named)
     texts = {name: named.pop(name) for name in ("artifact_file", "context_file", "from_transcript")}
     stdin = ""
     if content == "-":
-        content, stdin = "", everything()
+        content, stdin = "", whole_stdin()
     elif not (content or texts["artifact_file"]) and (not scope or named["target"] == "mixed"):
-        stdin = waiting()
+        stdin = waiting_stdin()
     return Wanted(named.pop("target"), scope, content, stdin=stdin, **texts)
 
 
@@ -419,9 +419,9 @@ def topic_of(text: str) -> str:
     """The topic as given, or standard input for `-`."""
     if text != "-":
         return text
-    from rebut.cli.shorthand import everything
+    from rebut.cli.shorthand import whole_stdin
 
-    return everything()
+    return whole_stdin()
 
 
 def fallbacks(given: tuple[str, ...]) -> dict[str, list[str]]:

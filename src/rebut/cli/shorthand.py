@@ -31,7 +31,7 @@ def of_review(what: str) -> Wanted:
         return event_loop.run(verbs.change(what, Path.cwd()))
     from rebut.workspace.targets.target import Wanted
 
-    return Wanted(target="code", stdin=_sent(), instead=verbs.REVIEWED)
+    return Wanted(target="code", stdin=_required_stdin(), instead=verbs.REVIEWED)
 
 
 def of_plan(file: str) -> Wanted:
@@ -41,7 +41,7 @@ def of_plan(file: str) -> Wanted:
     from rebut.workspace.file_reader import FILE_CAP
     from rebut.workspace.targets.target import Wanted
 
-    text = _sent()
+    text = _required_stdin()
     if len(text.encode()) > FILE_CAP:  # the same limit as for a file
         raise UsageError("the text on standard input is larger than 1 MB", "Send only what should be debated.")
     return Wanted(target="proposal", stdin=text)
@@ -50,7 +50,7 @@ def of_plan(file: str) -> Wanted:
 def to_rewrite(file: str) -> tuple[str, list[str]]:
     """The topic of a revision, and the files it is given."""
     if file == "-":
-        return _sent(), []
+        return _required_stdin(), []
     verbs.must_be_file(file, Path.cwd(), NO_FILE)
     return f"Write a better plan than the one in {file}, for the same purpose.", [file]
 
@@ -69,28 +69,28 @@ def meant(words: list[str]) -> list[str]:
 
 def of_pipe() -> list[str]:
     """The command for the text on standard input, if there is any; the text can be read again."""
-    text = waiting()
+    text = waiting_stdin()
     if not text.strip():
         return []
     sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
     return ["review" if verbs.is_diff(text) else "plan", "-"]
 
 
-def _sent() -> str:
-    text = everything()
+def _required_stdin() -> str:
+    text = whole_stdin()
     if not text.strip():
         raise UsageError("standard input is empty", "Send the text there, or name a file instead of -.")
     return text
 
 
-def everything() -> str:
+def whole_stdin() -> str:
     data = sys.stdin.buffer.read(MOST + 1)
     if len(data) > MOST:
         raise UsageError(f"standard input has more than {MOST // 1_000_000} MB", "Send only what should be debated.")
     return data.decode(errors="replace")
 
 
-def waiting() -> str:
+def waiting_stdin() -> str:
     """The text of a file or a pipe on standard input; empty for a terminal, a closed stream, or an empty pipe."""
     try:
         handle = sys.stdin.fileno()
@@ -98,10 +98,10 @@ def waiting() -> str:
     except (OSError, ValueError, AttributeError):
         return ""
     if stat.S_ISREG(mode):
-        return everything()
+        return whole_stdin()
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return ""
     if not select.select([handle], [], [], PATIENCE)[0]:
         say("  nothing on standard input; continuing without it (use - to wait for it)", sys.stderr)
         return ""
-    return everything()
+    return whole_stdin()

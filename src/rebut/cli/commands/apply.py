@@ -70,14 +70,14 @@ def apply_command(
                   "files": list(files)})  # fmt: skip
     else:
         done = "already applied to" if already else "it applies to" if check else "applied to"
-        left = [] if findings else _left(outcome, fixed)
+        left = [] if findings else _unfixed(outcome, fixed)
         say(f"  {done} {', '.join(files)}{'; nothing to do' if already and not left else ''}")
         for line in left:
             say(f"  {line}")
     return 0
 
 
-def _left(outcome: Outcome, fixed: Collection[str] | None) -> list[str]:
+def _unfixed(outcome: Outcome, fixed: Collection[str] | None) -> list[str]:
     """Lines on findings that the patch may not fix; `fixed` is None for a patch that was debated as a whole."""
     assert outcome.review is not None
     shown = outcome.review.shown
@@ -116,9 +116,9 @@ def _patch(
             "--force applies it nevertheless; F1 and the like apply the fix of a finding.",
         )
     known = {f.id for f in made.findings}
-    if odd := [id for id in findings if id not in known]:
+    if unknown := [id for id in findings if id not in known]:
         names = ", ".join(sorted(known)) or "none"
-        raise UsageError(f"the review has no finding {odd[0]!r}", f"Its findings: {names}.")
+        raise UsageError(f"the review has no finding {unknown[0]!r}", f"Its findings: {names}.")
     wanted = findings or tuple(f.id for f in made.shown if f.ruling == "valid")
     target = reviewed_target(record)
     texts = {c.path: c.after for c in target.changes if c.after is not None}

@@ -133,18 +133,18 @@ def batch_command(
         file = EACH
     if on:
         lines = in_workspace(lines, setup.workspace)  # a database has lines from many folders, so each names its own
-    before = ended(Path(out)) if out else set()  # ended lines are not checked: their files may be gone by now
-    held = given
+    known_hashes = ended(Path(out)) if out else set()  # ended lines are not checked: their files may be gone by now
+    in_force = given
     if on:
         queue, name = Queue(on), str(Path(file).resolve()) if each is None else f"{setup.workspace}: --each {each}"
-        known, held = queue.known(lines), {**queue.limits(name), **given}
-        before |= {*known}
-        if "usd" in held:
+        known, in_force = queue.known(lines), {**queue.limits(name), **given}
+        known_hashes |= {*known}
+        if "usd" in in_force:
             waiting = [line for line in lines if line.hash in known and not has_ended(known[line.hash])]
-            _need_prices(file, waiting, setup, held)
+            _need_prices(file, waiting, setup, in_force)
     if out and not on:
         _confirm_protocols(lines, Path(out), setup, yes=yes, as_json=as_json)
-    bad += asyncio.run(refused([line for line in lines if line.hash not in before], setup, held))
+    bad += asyncio.run(refused([line for line in lines if line.hash not in known_hashes], setup, in_force))
     if (bad and not skip_bad) or not lines:
         raise UsageError(*_named(file, bad))
     wrong = {one.number for one in bad}

@@ -35,13 +35,13 @@ def _address(ctx: click.Context, param: click.Parameter, value: str | None) -> s
 
 
 ON = click.option("--on", metavar="URL", callback=_address, help="A database: postgresql://USER@HOST:5432/NAME.")
-_NEEDED = click.option(
+_REQUIRED_ON = click.option(
     "--on", metavar="URL", required=True, callback=_address, help="The database: postgresql://USER@HOST:5432/NAME."
 )
 
 
 @click.command("work")
-@_NEEDED
+@_REQUIRED_ON
 @click.option("--at-once", type=click.IntRange(1, 1000), default=AT_ONCE, metavar="N", help="Debates at once. [20]")
 @click.option(
     "--grace",
@@ -119,7 +119,7 @@ def _log(event: str, fields: Mapping[str, Any]) -> None:
 
 
 @click.command("upgrade")
-@_NEEDED
+@_REQUIRED_ON
 @json_flag
 def upgrade_command(on: str, as_json: bool) -> int:
     """Create the tables in a database, or change those of an earlier version. Workers never do this.

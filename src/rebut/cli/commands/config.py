@@ -52,7 +52,7 @@ def config_command(what: str, shell: str | None, as_json: bool) -> int:
         "limits": dict(found.limits),
         "allow": _allowed(found),
         "never": list(found.never),
-        "gate": _set(found.gate),
+        "gate": _set_values(found.gate),
         "protocols": {name: dict(table) for name, table in found.protocols.items()},
         "notices": list(found.notices),
     }
@@ -90,7 +90,7 @@ def _completion(shell: str | None, as_json: bool) -> int:
     return 0
 
 
-def _set(table: Any) -> dict[str, Any]:
+def _set_values(table: Any) -> dict[str, Any]:
     """The values that are set in a table of the config."""
     return {f.name: value for f in fields(table) if (value := getattr(table, f.name)) not in (None, ())}
 

@@ -122,21 +122,21 @@ def _undo(name: str, id: str, as_json: bool) -> int:
     wanted = {name}
     if name[:1] in "Ff":
         review, workspace = _review(id)
-        held = _finding(review, name)
-        covering = [matching(review.contract, review.target, [one]) for _, one in _kept(workspace)]
-        wanted = {found[held.id].id for found in covering if held.id in found}
-    gone = [
+        finding = _finding(review, name)
+        covering = [matching(review.contract, review.target, [one]) for _, one in _dismissals(workspace)]
+        wanted = {found[finding.id].id for found in covering if finding.id in found}
+    removed = [
         one.id
         for shared in (False, True)
         for one in (dismissals.remove(_file(workspace, shared), which, private=not shared) for which in sorted(wanted))
         if one is not None
     ]
-    if not gone:
+    if not removed:
         raise UsageError(f"no dismissal here is called {name!r}", "`rebut dismiss --list` shows them.")
     if as_json:
-        say_json({"undone": gone})
+        say_json({"undone": removed})
     else:
-        say(f"  removed: {', '.join(dict.fromkeys(gone))}")
+        say(f"  removed: {', '.join(dict.fromkeys(removed))}")
     return 0
 
 
@@ -144,21 +144,21 @@ def _list(as_json: bool) -> int:
     from rebut.cli.output import say, say_json, width
     from rebut.reports.terminal import hanging
 
-    kept = _kept(Path.cwd().resolve())
+    dismissals = _dismissals(Path.cwd().resolve())
     if as_json:
         names = ("id", "path", "category", "rule", "place", "reason", "text", "session", "at")
-        say_json([{**{name: getattr(one, name) for name in names}, "shared": shared} for shared, one in kept])
+        say_json([{**{name: getattr(one, name) for name in names}, "shared": shared} for shared, one in dismissals])
         return 0
-    for shared, one in kept:
+    for shared, one in dismissals:
         where = "shared" if shared else "yours"
         say("\n".join(hanging(f"  {one.id}  {where:<6}  {one.place}  {one.category}: {one.text}", width(), 21)))
         say("\n".join(hanging(f"{'':<19}because: {one.reason}", width(), 21)))
-    if not kept:
+    if not dismissals:
         say("  no dismissals here")
     return 0
 
 
-def _kept(workspace: Path) -> list[tuple[bool, Dismissal]]:
+def _dismissals(workspace: Path) -> list[tuple[bool, Dismissal]]:
     from rebut.ci import dismissals
 
     return [
@@ -195,8 +195,8 @@ def _review(id: str) -> tuple[Review, Path]:
 def _finding(review: Review, name: str) -> ReviewFinding:
     from rebut.core.errors import UsageError
 
-    for held in review.contract.findings:
-        if held.id == name.upper():
-            return held
+    for finding in review.contract.findings:
+        if finding.id == name.upper():
+            return finding
     ids = ", ".join(f.id for f in review.contract.findings) or "none"
     raise UsageError(f"review {review.session} has no finding {name!r}", f"Its findings: {ids}.")

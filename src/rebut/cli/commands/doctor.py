@@ -158,7 +158,7 @@ def _withheld(healths: Sequence[Health]) -> list[str]:
 
 def _cells(h: Health) -> tuple[str, ...]:
     took = "–" if h.seconds is None else f"{h.seconds:.1f} s"
-    return (h.name, h.found or "–", h.login, took, _efforts(h.efforts), _read(h))
+    return (h.name, h.found or "–", h.login, took, _efforts(h.efforts), _context_file(h))
 
 
 def _listed(healths: Sequence[Health]) -> list[str]:
@@ -186,7 +186,7 @@ def _table(healths: Sequence[Health]) -> list[str]:
     return out
 
 
-def _read(h: Health) -> str:
+def _context_file(h: Health) -> str:
     """The name of the context file, and whether the tool reads it, if that was tested."""
     tried = next((check for check in h.checks if check.name == "context file"), None)
     read = "" if tried is None else ", read" if tried.passed else ", not read"

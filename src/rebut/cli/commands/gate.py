@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rebut.domain.outcome import Outcome
     from rebut.record.record import Record
 
-USUAL = "P1"
+DEFAULT_THRESHOLD = "P1"
 
 
 @click.command("gate")
@@ -53,8 +53,8 @@ def gated(record: Record, flags: Wish | None = None) -> GatedReview:
     from rebut.ci.recorded_reviews import Review
 
     review = Review.of(record)
-    held = with_threshold(asyncio.run(grounds_of(record, flags)), USUAL)
-    return stand(review, held, applied=_is_final_version_there(record, review.outcome))
+    grounds = with_threshold(asyncio.run(grounds_of(record, flags)), DEFAULT_THRESHOLD)
+    return stand(review, grounds, applied=_is_final_version_there(record, review.outcome))
 
 
 def _is_final_version_there(record: Record, outcome: Outcome) -> bool:

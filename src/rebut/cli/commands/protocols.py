@@ -192,10 +192,10 @@ def run_command(
 
     how, seats = collect_limits(named), dict[str, Any]()
     for role, spec in pairs(seat, "--seat", "ROLE=SPEC"):
-        _own(role, named)
+        _refuse_other_options(role, named)
         seats.setdefault(role, []).append(spec)
     for name, value in pairs(settings, "--set", "NAME=VALUE"):
-        _own(name, named)
+        _refuse_other_options(name, named)
         seats[name] = value
     named |= seats
     wanted = Wanted("auto", scope, artifact_file=artifact_file) if scope or artifact_file else None
@@ -203,6 +203,6 @@ def run_command(
     return launch(file, topic_of(topic), named, wanted=wanted, gating=gating, **how)
 
 
-def _own(name: str, named: dict[str, Any]) -> None:
+def _refuse_other_options(name: str, named: dict[str, Any]) -> None:
     if name in named or name in ("protocol", "topic", "models"):
         raise click.UsageError(f"{name!r} is not a seat or setting of the protocol; it has its own flag or argument")

@@ -38,22 +38,24 @@ def rerun_command(id: str, point: str, here: bool, as_json: bool) -> int:
 
     folder = folder_of(id)
     record = sessions.load(folder)
-    found = [(of, check) for of, check in counted_ledger(record).checks if not point or of == point.upper()]
+    found = [
+        (point_id, check) for point_id, check in counted_ledger(record).checks if not point or point_id == point.upper()
+    ]
     if not found:
         about = f" for {point.upper()}" if point else ""
         raise UsageError(f"session {record.opened.id} has no check{about}", "Checks come with --run-checks.")
     if not Path(record.opened.workspace).is_dir():
         raise UsageError(f"the folder of this session is gone: {record.opened.workspace}")
     again = asyncio.run(_again(folder, record, [check for _, check in found], here))
-    rows = [(of, was, now) for (of, was), now in zip(found, again, strict=True)]
+    rows = [(point_id, was, now) for (point_id, was), now in zip(found, again, strict=True)]
     code = max(_code(was, now, here) for _, was, now in rows)
     if as_json:
-        listed = [{"id": of, "was": was.mark, "now": as_row(now)} for of, was, now in rows]
+        listed = [{"id": point_id, "was": was.mark, "now": as_row(now)} for point_id, was, now in rows]
         say_json({"session": record.opened.id, "here": here, "checks": listed, "exit": code})
         return code
-    for of, was, now in rows:
+    for point_id, was, now in rows:
         changed = "" if here or was.mark == now.mark else f" (was {was.mark})"
-        head = f"  {of:<4} {now.runner:<7} {now.mark}{changed}"
+        head = f"  {point_id:<4} {now.runner:<7} {now.mark}{changed}"
         say("\n".join(hanging(f"{head}: {now.note}" if now.note else head, width(), 15)))
     return code
 

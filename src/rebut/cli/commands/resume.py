@@ -103,7 +103,7 @@ def answer_command(id: str, file: str, key: str, yes: bool, deadline: float | No
     from rebut.setup.connect import answering
 
     text = _read(file)
-    wanted = _for(id, key, text)
+    wanted = _is_needed(id, key, text)
     return resume_session(
         id,
         yes=yes,
@@ -114,7 +114,7 @@ def answer_command(id: str, file: str, key: str, yes: bool, deadline: float | No
     )
 
 
-def _for(id: str, key: str, text: str) -> bool:
+def _is_needed(id: str, key: str, text: str) -> bool:
     """Whether the answer is still needed: it may be on record from a process that was killed."""
     from rebut.api import Setup
     from rebut.core.errors import UsageError
@@ -196,7 +196,7 @@ def fork_command(
 
     changed = [name for name, value in changes.items() if value not in (None, (), {}) and name != "allow_same_model"]
     if not again and not dry_run and not changed:
-        _must_ask(id)
+        _refuse_mere_repetition(id)
     confirm_changed(sessions.load(folder_of(id)), yes=yes, as_json=as_json)
 
     async def act(setup: Setup) -> Outcome:
@@ -221,7 +221,7 @@ def fork_command(
     return perform(act, as_json=as_json, quiet=quiet, deadline=deadline, judge=with_parent)
 
 
-def _must_ask(id: str) -> None:
+def _refuse_mere_repetition(id: str) -> None:
     """Refuse a fork without changes, unless a seat failed: only a failed seat would be asked."""
     from rebut.cli.commands.show import folder_of
     from rebut.core.errors import UsageError

@@ -53,17 +53,17 @@ def say_command(id: str, text: str, as_json: bool) -> int:
         raise closed
     late = record.closed is not None and any(one.text == note for one in user_notes.unheard(record))
     if late:
-        told = "on record, but the debate ended first: no seat got it"
+        message = "on record, but the debate ended first: no seat got it"
     elif became is not None:
-        told = "on record; every seat gets it from the next round on"
+        message = "on record; every seat gets it from the next round on"
     elif sessions.running(folder):
-        told = "left for the debate, which is busy; it is recorded as soon as possible"
+        message = "left for the debate, which is busy; it is recorded as soon as possible"
     else:
-        told = f"left for the debate, which is not running; it gets the note with   rebut resume {short}"
+        message = f"left for the debate, which is not running; it gets the note with   rebut resume {short}"
     if as_json:
         say_json({"session": record.opened.id, "note": note, "recorded": became is not None, "heard": not late})
     else:
-        say(f"  {told}")
+        say(f"  {message}")
     return 3 if late else 0
 
 

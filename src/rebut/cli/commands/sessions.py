@@ -15,14 +15,14 @@ from rebut.cli.options import json_flag
 if TYPE_CHECKING:
     from rebut.record.record import Record
 
-USUAL = 30
+LISTED = 30
 """Sessions that are listed unless the user asks for more."""
 
 
 @click.command("list")
 @click.option("--all", "everywhere", is_flag=True, help="List the sessions of all folders.")
 @click.option(
-    "--number", "-n", type=click.IntRange(min=1), metavar="N", help=f"List so many at most. [{USUAL}; with --json all]"
+    "--number", "-n", type=click.IntRange(min=1), metavar="N", help=f"List so many at most. [{LISTED}; with --json all]"
 )
 @json_flag
 def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
@@ -35,7 +35,7 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
 
     root = sessions.home()
     found = sessions.sessions(root) if everywhere else list(sessions.of_workspace(root, Path.cwd().resolve()))
-    most = number or (len(found) if as_json else USUAL)
+    most = number or (len(found) if as_json else LISTED)
     rows = []
     for one in found[:most]:
         try:

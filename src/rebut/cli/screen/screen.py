@@ -124,7 +124,7 @@ class Screen:
                 for row in terminal.hanging(f"    {decision}", width(), 6):
                     self._line(row)
             case Fact(key=key) as e if key.endswith("#ledger"):
-                self._brought(e, key.removesuffix("#ledger"))
+                self._show_entry(e, key.removesuffix("#ledger"))
             case Failed(key=key) as e if key not in self._gone or not e.reopened:
                 self._flush()
                 self.moving.answers.pop(key, None)
@@ -135,7 +135,7 @@ class Screen:
             case _:
                 pass
 
-    def _brought(self, ledger: Fact, key: str) -> None:
+    def _show_entry(self, ledger: Fact, key: str) -> None:
         """Print an entry of the ledger: with the answer that it belongs to, or in a row of its own."""
         mine = [one for one in self.moving.held if (step_of(one.key), seat_of(one.key)) == (step_of(key), seat_of(key))]
         by = terminal.entered_by(ledger)
@@ -143,7 +143,7 @@ class Screen:
             mine = [one for one in self.moving.held if step_of(one.key) == step_of(key) and by == {one.seat}]
         if not mine and self.moving.held and by - {self.moving.held[-1].seat}:  # not of the last seat alone
             self._flush()
-            self._apart(by.pop() if len(by) == 1 else "together", ledger)  # its answer is already above another one
+            self._show_apart(by.pop() if len(by) == 1 else "together", ledger)  # its answer is above another one
             self._below(ledger)
             return
         if not mine:
@@ -154,9 +154,9 @@ class Screen:
             # The answers of a step share one entry.
             self._turn(one, ledger if len(mine) == 1 else None)
         if len(mine) > 1:
-            self._apart("together", ledger)
+            self._show_apart("together", ledger)
 
-    def _apart(self, who: str, ledger: Fact) -> None:
+    def _show_apart(self, who: str, ledger: Fact) -> None:
         """Print an entry that belongs to no single answer."""
         known = ledger_of(self.record).ids() if self.record else ()
         line = f"    {who:<{self._column}} {'; '.join(terminal.entered(ledger, known))}".rstrip()

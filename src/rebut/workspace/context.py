@@ -44,7 +44,7 @@ class Gathered:
 
     @property
     def text(self) -> str:
-        """All of it, for a prompt; what was left out is named, so that a debater can ask for it."""
+        """All files as text for a prompt. Files left out are named, so that a debater can ask for them."""
         parts = [f"{printable_name(piece.path)}\n{piece.text}" for piece in self.files]
         if self.left_out:
             parts.append("Left out:\n" + "\n".join(f"  {printable_name(path)} ({why})" for path, why in self.left_out))
@@ -69,7 +69,7 @@ class FittingFiles:
         self._budget = self._left = budget_bytes
 
     def add(self, file: Text) -> str:
-        """Take a file in. If it does not fit, why."""
+        """Add a file, and return ""; if it does not fit, return why."""
         text = "\n".join(numbered(file, 1, len(file.lines)))
         size = len(text.encode("utf-8", "replace"))
         if size > self._left:
@@ -82,7 +82,7 @@ class FittingFiles:
 async def gather(
     view: Workspace, paths: Sequence[str], *, budget_bytes: int = BUDGET, never: Sequence[str] = ()
 ) -> Gathered:
-    """Files, and all files of folders, whole and numbered, as long as they fit; the rest is named with the reason."""
+    """Whole files, and all files of folders, with numbered lines, as many as fit; the others with the reason."""
     fitting = FittingFiles(budget_bytes)
     left_out: dict[str, str] = {}
     seen: set[str] = set()
@@ -122,9 +122,9 @@ async def serve(
     max_items: int = MOST_ITEMS,
     never: Sequence[str] = (),
 ) -> str:
-    """Answer what a reply asked for: `path:10-40`, `path`, `grep:PATTERN` (plain text, case counts) and `tree:DIR`.
+    """Answer what a reply asked for: `path:10-40`, `path`, `grep:PATTERN` (plain text, case matters) and `tree:DIR`.
 
-    Room is shared out evenly among the items that are still to come, so that one large file cannot crowd out the rest.
+    The space left is divided evenly among the remaining items, so that one large file cannot crowd out the rest.
     """
     asked = list(dict.fromkeys(need.strip() for need in needs if need.strip()))
     answers: list[str] = []

@@ -1,8 +1,8 @@
 """Unified diffs: reading them, finding them in a text, comparing two texts, and writing the difference.
 
-Two kinds of diff are read here. What git wrote follows its format to the letter. What a person pasted or a model wrote
-may have wrong counts, lines before and between, other line ends and no line `diff --git`. Hence no library: those that
-parse diffs refuse the second kind.
+Two kinds of diff are read here. A diff that git wrote follows its format exactly. A diff that a person pasted or a
+model wrote may have wrong counts, extra lines, other line ends and no line `diff --git`. Libraries that parse diffs
+refuse the second kind, so none is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAME = r'("(?:[^"\\\n]|\\.)*+"|[^\t\r\n]++)'  # possessive, so that a long line
 _SECTION = re.compile(rf"^(?={_GIT})", re.M)
 _HUNK_START = re.compile(r"^(?=@@ )", re.M)
 _RANGE = re.compile(r"^@@ -([0-9]{1,9})(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@", re.M)
-# Both lines together: a removed line `-- x` also looks like `--- x`.
+# Both lines are matched together, since a removed line `-- x` also looks like `--- x`.
 _BOTH_NAMES = re.compile(rf"^--- {_NAME}[^\n]*+\n\+\+\+ {_NAME}", re.M)
 _EVERY_NAME = re.compile(rf"{_BOTH_NAMES.pattern}|^(?:rename|copy) (?:from|to) {_NAME}", re.M)
 _MOVED = re.compile(rf"^(rename|copy) from {_NAME}\r?\n(?:rename|copy) to {_NAME}", re.M)
@@ -77,7 +77,7 @@ class HunkRange(NamedTuple):
 
 
 def sections(diff: str) -> list[str]:
-    """The diff in one text for each file, split where git begins a file. Together they are the diff again."""
+    """The diff split into one text for each file, at the lines `diff --git`. Joined, they are the diff again."""
     return [part for part in _SECTION.split(diff) if part]
 
 
@@ -88,7 +88,7 @@ def head_and_hunks(section: str) -> tuple[str, list[str]]:
 
 
 def hunk_range(hunk: str) -> HunkRange | None:
-    """The numbers of a hunk, or of its first line; None where it does not begin as a hunk does."""
+    """The numbers in the first line of a hunk; None if the text does not begin like a hunk."""
     return _numbers(found) if (found := _RANGE.match(hunk)) else None
 
 
@@ -117,7 +117,7 @@ def is_binary(section: str) -> bool:
 
 
 def changes_link(section: str) -> bool:
-    """Whether the section is about a symbolic link or a submodule."""
+    """Whether the section changes a symbolic link or a submodule."""
     return _LINK.search(section) is not None
 
 
@@ -140,7 +140,8 @@ def names(section: str) -> tuple[str, str]:
 def _names_in_first_line(section: str) -> tuple[str, str]:
     """The names in the line `diff --git`, if they differ in their prefix only.
 
-    An empty file and a mode have no other line with a name, and nothing marks where the first name ends.
+    The section of an empty file or a changed mode has no other line with a name. Nothing marks where the first name
+    ends, so the line is split in the middle.
     """
     line = section.partition("\n")[0].rstrip("\r")
     if not line.startswith(_GIT):
@@ -156,12 +157,12 @@ def without_prefix(name: str) -> str:
 
 
 def touched(patch: str) -> tuple[str, ...]:
-    """The paths below the top that a patch names, for `git apply` without options."""
+    """The paths inside the workspace that a patch names, as `git apply` reads them without options."""
     return tuple(name for name in _named(patch) if confine(name, "/") not in (None, "."))
 
 
 def outside(patch: str) -> tuple[str, ...]:
-    """The other paths that a patch names: nothing is written there."""
+    """The paths outside the workspace that a patch names: such a patch must not be applied."""
     return tuple(name for name in _named(patch) if confine(name, "/") in (None, "."))
 
 
@@ -172,13 +173,13 @@ def _named(patch: str) -> dict[str, None]:
 
 
 def created(patch: str) -> set[str]:
-    """The paths of files that a patch creates, as far as it gives them lines."""
+    """The paths of the files that a patch creates, except empty files."""
     found = [[_unquoted(name) for name in m.groups()] for m in _BOTH_NAMES.finditer(patch)]
     return {new.removeprefix("b/") for old, new in found if old == ABSENT}
 
 
 def new_modes(patch: str, before: Mapping[str, str]) -> dict[str, str]:
-    """Path → the mode that a patch gives to a file, or that a file brings along to its new name."""
+    """Path → the mode that a patch gives to a file, or that a renamed or copied file has before it."""
     out: dict[str, str] = {}
     for section in sections(patch):
         head = section.partition("\n@@ ")[0]
@@ -240,7 +241,7 @@ def line_counts(diff: str) -> tuple[int, int]:
 
 
 def both_sides(diff: str) -> tuple[str, str]:
-    """The lines that a diff shows of the old side, and those of the new one."""
+    """The lines of the old side that a diff shows, and the lines of the new side."""
     lines = diff.split("\n")
     old, new = ("\n".join(line[1:] for line in lines if line.startswith((" ", sign))) for sign in "-+")
     return old, new
@@ -270,12 +271,12 @@ class FileSection:
 
 def is_diff(text: str) -> bool:
     """Whether a text is a diff, and not a text that shows one in a fenced block."""
-    # Every line of a file begins with a sign in a diff, so that no fence begins there.
+    # In a diff, every line of a file begins with a sign, so a fence in the file is not at the start of a line.
     return _DIFF_START.search(_without_fenced(text[:100_000])) is not None
 
 
 def _without_fenced(text: str) -> str:
-    """The text without its fenced blocks; a fence that is never closed begins none. One pass over the lines."""
+    """The text without its fenced blocks. A fence that is never closed begins no block."""
     kept, block, fence = list[str](), list[str](), ""
     for line in text.split("\n"):
         if not fence and (opened := _FENCE.match(line)):
@@ -293,7 +294,7 @@ def find_sections(text: str) -> Iterator[FileSection]:
     """Every file of every diff in a text."""
     lines = text.split("\n")
     if any(line.startswith((_GIT, "+++ ")) and line.endswith("\r") for line in lines):
-        lines = [line.removesuffix("\r") for line in lines]  # the whole text was converted, and not a file's lines
+        lines = [line.removesuffix("\r") for line in lines]  # the whole text was converted, not only a file's lines
     at = 0
     while at < len(lines):
         end = diff_end(lines, at)
@@ -308,14 +309,14 @@ def find_sections(text: str) -> Iterator[FileSection]:
 
 
 def _pasted_sections(diff: str) -> list[str]:
-    """A section begins at `diff --git`, or at the names where another program wrote the diff."""
+    """A diff split into one text for each file, at `diff --git`, or at the names where that line is missing."""
     starts = list[int]()
     for found in _PASTED_START.finditer(diff):
         continues = found[0].startswith("---") and starts and "\n@@ " not in diff[starts[-1] : found.start()]
-        if not continues:  # else these are the names below a line `diff --git`
+        if not continues:  # otherwise these are the names below the line `diff --git` of the same section
             starts.append(found.start())
     ends = [*starts[1:], len(diff)]
-    return [diff[start:end] for start, end in zip(starts, ends, strict=False)]  # no start: names without a name
+    return [diff[start:end] for start, end in zip(starts, ends, strict=False)]  # there may be no start
 
 
 def diff_end(lines: Sequence[str], at: int) -> int:
@@ -354,7 +355,7 @@ def _hunk_end(lines: Sequence[str], at: int, old: int, new: int) -> int:
 
 
 def without_wrapping(patch: str) -> str:
-    """A patch without what models put around it: a fence, a sentence before it, a missing last newline."""
+    """A patch without the fence and the sentence that models put around it, and with a newline at its end."""
     text = patch.replace("\r\n", "\n") if "\r\n" in patch and "\r\n" not in patch.replace("\r\r\n", "") else patch
     if fenced := re.search(r"^```[\w-]*\n(.*?)^```\s*$", text, re.M | re.S):
         text = fenced[1]
@@ -392,7 +393,7 @@ class BothTexts:
         return tuple(Span(*(first + n for n in place)) for tag, *place in codes if tag != "equal")
 
     def fits(self, spans: Sequence[Span]) -> bool:
-        """Whether the spans lie within both texts, and what is between them is equally long in both."""
+        """Whether the spans lie within both texts, and the parts between them are equally long in both."""
         old = new = 0
         for span in spans:
             if span.old - old != span.new - new or not old <= span.old <= span.old_end <= len(self.old):
@@ -500,7 +501,7 @@ def _unquoted(name: str) -> str:
 
 
 def first_line(path: str, old_path: str = "") -> str:
-    """The line with which git begins a file."""
+    """The line `diff --git`, which begins the section of a file."""
     return f"{_GIT}{quoted(f'a/{old_path or path}')} {quoted(f'b/{path}')}"
 
 
@@ -518,7 +519,7 @@ def section(
     lines = _head(path, old_path, before is not None, after is not None, modes)
     if spans:
         old, new = quoted(f"a/{old_path or path}"), quoted(f"b/{path}")
-        # A name with a space gets a tab behind it, as git writes it, so that programs know where it ends.
+        # Like git, write a tab after a name with a space, so that programs know where it ends.
         ends = ["\t" if " " in name else "" for name in (old, new)]
         lines.append(f"--- {ABSENT if before is None else old + ends[0]}")
         lines.append(f"+++ {ABSENT if after is None else new + ends[1]}")
@@ -555,7 +556,7 @@ def hunk_of(lines: Sequence[str], old: int, new: int) -> str:
 
 
 def shorter_hunks(hunk: str, most_bytes: int) -> Iterator[str]:
-    """Several hunks that say the same with fewer lines each, their lines at most `most_bytes` together."""
+    """A hunk split into several, the lines of each at most `most_bytes` together."""
     found = hunk_range(hunk)
     if found is None:
         yield hunk

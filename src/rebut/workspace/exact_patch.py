@@ -1,7 +1,7 @@
 """Exact patches: a patch of the texts that a debate reads, rewritten for the bytes of the real files.
 
 A debate reads text: line ends, byte order marks and bytes that are not UTF-8 are normalised, and secrets are replaced
-by placeholders. A patch of such texts does not fit the files. Here each of its lines is replaced by the real one.
+by placeholders. A patch of such texts does not fit the files. This module replaces its lines by those of the files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ENDS = re.compile("(\r\n|\n|\r)")
 
 
 class NotExact(RebutError):
-    """A patch cannot be rewritten for the real files, and why."""
+    """A patch cannot be rewritten for the real files; the message says why."""
 
 
 @frozen
@@ -140,7 +140,7 @@ def _hidden(file: FileOnDisk) -> FileOnDisk:
 async def as_it_stands(
     patch: str, after: Mapping[str, str | None], view: Workspace | None, top: Path, redact: Redact
 ) -> tuple[bytes, str]:
-    """A patch of a debate as `git apply` needs it, without secrets; and why git cannot apply it, if so."""
+    """A debate's patch in the form that `git apply` needs, without secrets; and why git cannot apply it, or ""."""
     plain = patch.encode("utf-8", "replace")
     if view is None or not patch:
         return plain, ""
@@ -161,7 +161,8 @@ async def as_it_stands(
 async def _reviewed(view: Workspace, top: Path, name: str, redact: Redact) -> FileOnDisk | None:
     """The file that was reviewed: the one in the working tree if it is unchanged, else the commit's.
 
-    If neither is, the text itself: a debate that is resumed when the tree has changed must come to the same end.
+    If both differ from the reviewed text, that text: a debate must end the same way if it is resumed after the working
+    tree has changed.
     """
     read = await view.read(name)
     reviewed = await exact(view, name, read) if isinstance(read, Text) else None

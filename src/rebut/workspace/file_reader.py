@@ -1,4 +1,4 @@
-"""Reads files of the working tree: which may be read, without following a link, and never more than a cap."""
+"""Reads files of the working tree: only those that may be read, without following links, up to a cap."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NEVER_FILES = (
     *(".sentryclirc", ".msmtprc", ".curlrc", "_curlrc", ".wgetrc", ".ftpconfig", "sftp-config.json", "rclone.conf"),
     *(".fetchmailrc", ".renviron", "*.keychain", "*.keychain-db", "*.keytab", "krb5cc_*", "*.ovpn", "*.wallet"),
     *("wallet.dat", "shadow", "gshadow"),
-    # What was typed, passwords included.
+    # Histories of what was typed, passwords included.
     *("*_history", ".*history", "*.history", ".dbshell", ".rhistory", ".viminfo"),
 )
 NEVER_PATHS = (
@@ -45,7 +45,7 @@ NEVER_PATHS = (
     *("doctl/config.yaml", ".ngrok2/ngrok.yml", "ngrok/ngrok.yml", ".subversion/auth", "fish/fish_history"),
     *(".local/share/keyrings", "op/config"),
 )
-"""A folder and a file in it, where neither name alone tells."""
+"""A folder and a file in it, where neither name alone shows that the file holds secrets."""
 
 
 def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
@@ -58,12 +58,12 @@ def is_never_sent(path: str, globs: Sequence[str] = ()) -> bool:
 
 
 def why_never(*paths: str) -> str:
-    """Why a file is never sent, for which `is_never_sent` holds under one of these paths."""
+    """Why a file is never sent. `paths` are names of the file; `is_never_sent` holds for at least one of them."""
     return NEVER_READ if any(map(is_never_sent, paths)) else HIDDEN
 
 
 def sendable(paths: Iterable[str], globs: Sequence[str] = ()) -> Iterator[str]:
-    """The paths that are not never sent. Of many paths in one folder, the folder is looked at once."""
+    """The paths that may be sent. A folder is checked once, however many of the paths are in it."""
     folders, files, whole = _never(tuple(globs))
     hidden: dict[str, bool] = {"": False}
     for path in paths:
@@ -158,7 +158,7 @@ class WorkingTree:
         self._behind_link: dict[Path, bool] = {}
 
     def is_behind_link(self, name: str) -> bool:
-        """Whether a folder above the file is a link, so that another file is at this path than git has there."""
+        """Whether a folder above the file is a link, so that the file at this path is not the one that git has."""
         parent = (self.top / name).parent
         if parent not in self._behind_link:
             self._behind_link[parent] = real(parent) != parent
@@ -174,7 +174,7 @@ class WorkingTree:
             found = place.lstat().st_mode
             if stat.S_ISLNK(found):
                 return FileBytes(os.fsencode(place.readlink()), LINK)
-            if stat.S_ISDIR(found):  # git ends the name of a repository within this one with a slash
+            if stat.S_ISDIR(found):  # git writes the name of a nested repository with a slash at its end
                 return Unread("a repository of its own") if name.endswith("/") else None
             if not stat.S_ISREG(found):
                 return Unread("not a regular file")
@@ -210,7 +210,7 @@ def too_much(total: int) -> str:
 
 
 def _open(path: Path) -> BinaryIO:
-    """Open a regular file. Between a look at it and this, it may have become a link or a pipe: OSError then."""
+    """Open a regular file; OSError if it is something else, such as a link or pipe put there since `lstat`."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     file = os.fdopen(handle, "rb")
     if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -24,9 +24,9 @@ TIMEOUT = 60.0
 OUTPUT_CAP = 256_000_000
 MOST_FILTERS = 200
 LONGEST_ALTERNATES = 64_000
-"""Bytes of a file that names the object stores of other repositories."""
+"""The most bytes that `objects/info/alternates`, which names the object stores of other repositories, may have."""
 
-# A plain `git status` or `git diff` starts clean filters, a file-system monitor and more. None is needed to read.
+# A plain `git status` or `git diff` starts clean filters, a file-system monitor and more. Reading needs none of them.
 OFF = (
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -69,7 +69,7 @@ SET_ENV = {
 
 
 def off(*more: str) -> tuple[str, ...]:
-    """The options before each git command: all of that disabled, and `more` settings."""
+    """The options before each git command: `-c` with each setting in `OFF` and in `more`."""
     return tuple(part for setting in (*OFF, *more) for part in ("-c", setting))
 
 
@@ -146,9 +146,9 @@ class Git:
                 place = (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n")
                 rest = await git.run("rev-parse", "--show-toplevel")
             git.top = top = Path(os.fsdecode(rest.removesuffix(b"\n")))
-            # `core.worktree` lets a repository call any folder its own, your home for instance. Only a
-            # folder that leads to the same repository, and contains the one we started in, is accepted.
-            # In `folder` itself git has just said so.
+            # `core.worktree` lets a repository claim any folder as its working tree, for instance your home.
+            # So `top` must lead to the same repository and contain `folder`. If `top` is `folder`, the call
+            # above has already shown that it leads there.
             if top != folder and place != (await git.run("rev-parse", "--absolute-git-dir")).removesuffix(b"\n"):
                 return None
             if not await event_loop.in_thread(_holds, top, folder):
@@ -181,7 +181,8 @@ class Git:
                 if "=" not in name:
                     off += ["-c", f"filter.{name}.{key}={value}"]
                 else:
-                    # `-c` cuts at the first equals sign, this at the last; an old git that lacks it fails loudly.
+                    # `-c` splits at the first equals sign, `--config-env` at the last. A git that is too old for
+                    # `--config-env` fails with an error.
                     off.append(f"--config-env=filter.{name}.{key}=REBUT_{'FALSE' if value else 'EMPTY'}")
         return tuple(off)
 
@@ -237,7 +238,7 @@ class Git:
         return ended.data
 
     async def staged_tree(self) -> str:
-        """The tree that `git commit` would commit now. Within a hook, git may name another index than the usual one."""
+        """The tree that `git commit` would commit now. In a hook, GIT_INDEX_FILE may name another index."""
         index = os.environ.get("GIT_INDEX_FILE", "")
         more = {"GIT_INDEX_FILE": str(Path(self.top, index))} if index else NO_MORE
         return (await self.run("write-tree", more=more)).decode().strip()
@@ -247,7 +248,7 @@ class Git:
         return tuple(os.fsdecode(name) for name in (await self.run("ls-files", "-z", *args)).split(b"\0") if name)
 
     async def changes(self) -> Changes:
-        """HEAD and what differs from it, by index and file times; nothing is converted, nothing is run."""
+        """HEAD and the files that differ from it, judged by index and file times, so that no filter runs."""
         head = (await self.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", codes=(0, 1))).decode().strip()
         changed: dict[str, str] = {}
         if head:
@@ -256,7 +257,8 @@ class Git:
                 fields = (await self.run(*command)).split(b"\0")
                 for about, name in zip(fields[::2], fields[1::2], strict=False):
                     mode, _, oid = about.decode().lstrip(":").split(" ")[:3]
-                    # The first command compares with HEAD. What only the second names is the same in index and HEAD.
+                    # `diff-index` compares HEAD with the index. A name that only `diff-files` prints is the same in
+                    # both, so that its id in the index is also HEAD's.
                     changed.setdefault(os.fsdecode(name), oid if mode.startswith("100") else "")
         else:
             changed = dict.fromkeys(await self.names("--cached"), "")
@@ -278,10 +280,10 @@ class Git:
         return (await self.run("rev-parse", "--is-shallow-repository")).strip() == b"true"
 
     async def object(self, name: str, cap: int) -> bytes | int | None:
-        """An object's bytes by id; its size alone if that is above `cap`; None if there is no such object.
+        """An object's bytes by id; only its size if that is above `cap`; None if there is no such object.
 
-        One `cat-file --batch` process answers all calls. If a call is cancelled half-way, the process is ended,
-        since the next caller would read the rest of that answer.
+        One `cat-file --batch` process answers all calls. A call that is cancelled half-way ends the process:
+        otherwise the next caller would read the rest of its answer.
         """
         import asyncio
 
@@ -321,9 +323,9 @@ class Git:
         return size
 
     async def objects(self, ids: Sequence[str], cap: int, total: int) -> dict[str, bytes | int]:
-        """Many objects by id, in one process; only the size of one above `cap` or beyond `total` in all.
+        """Many objects by id, read in one process; only the size of an object above `cap` or beyond `total` in all.
 
-        Missing objects, as in a partial clone, are not in the answer.
+        Objects that are missing, as in a partial clone, are not in the result.
         """
         import asyncio
 
@@ -343,7 +345,7 @@ class Git:
                     if answer is not None:
                         found[oid] = answer
                         total -= len(answer) if isinstance(answer, bytes) else 0
-                await batch.wait()  # it ends by itself: nothing more is asked
+                await batch.wait()  # it ends by itself, since its input is closed
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError) as error:
             raise GitFailed(f"git cat-file gave no answer in {self.top}") from error
         finally:
@@ -351,14 +353,14 @@ class Git:
         return found
 
     async def commit(self, ref: str) -> str:
-        """The id of the commit that a name refers to, "" if there is none. A leading dash would make it an option."""
+        """The id of the commit that `ref` names, "" if there is none. Git would take a leading dash as an option."""
         if ref.startswith("-"):
             return ""
         said = await self.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", codes=(0, 1, 128))
         return said.decode("utf-8", "replace").strip()
 
     async def parents(self, commit: str) -> tuple[str, ...]:
-        """A commit's parents as it names them: a shallow clone names them, too, though it does not have them."""
+        """The parents that a commit names. In a shallow clone it names them too, although they are not there."""
         body = await self.object(commit, OUTPUT_CAP)
         lines = body.split(b"\n\n")[0].split(b"\n") if isinstance(body, bytes) else []
         return tuple(line[7:].decode() for line in lines if line.startswith(b"parent "))
@@ -401,23 +403,24 @@ async def refusal(folder: Path) -> tuple[str, str]:
 
 
 def installed() -> str | None:
-    """Where git is; None if it is not installed. A `git` in the current folder is never meant."""
+    """The path of git; None if it is not installed. A `git` in the current folder is ignored."""
     found = on_path("git", os.environ)
     return str(found) if found else None
 
 
 def belongs(home: Path, top: Path) -> bool:
-    """Whether a git folder is in the working tree `top`, or names it as its own: a worktree's and a submodule's do.
+    """Whether a git folder belongs to the working tree `top`, and reads no other repository.
 
-    `.git` may be a file or a link that leads to any repository of the user. Compared with the files in `top`, all
-    content of that repository would be a deletion, and would be sent. So would be that of another repository, if the
-    folder reads its branches or objects from there.
+    It belongs to `top` if it is inside, or if it names `top` as its working tree, as that of a worktree or submodule
+    does. Otherwise `.git` may be a file or link to any repository of the user: none of its files are in `top`, so all
+    of them would be shown to the models as deleted. The same would happen if the git folder took its branches or
+    objects from another repository.
     """
     return _names(home, top) and _leads_outside(home, top) is None
 
 
 def _names(home: Path, top: Path) -> bool:
-    """Whether a git folder is in a working tree, or names it as its own."""
+    """Whether a git folder is inside the working tree `top`, or names `top` as its working tree."""
     home, top = home.resolve(), top.resolve()
     if home.is_relative_to(top):
         return True
@@ -432,17 +435,18 @@ def _names(home: Path, top: Path) -> bool:
 
 
 def _real(path: Path) -> Path | None:
-    """Where a path of the repository leads; None for links that lead in a circle, and for what is no name of a file."""
+    """The resolved path; None if its links form a circle, or if it cannot be the name of a file."""
     try:
         return path.resolve()
-    except (RuntimeError, ValueError, OSError):  # the first is how Python up to 3.12 reports such links
+    except (RuntimeError, ValueError, OSError):  # RuntimeError: Python up to 3.12, for links in a circle
         return None
 
 
 def _leads_outside(home: Path, top: Path) -> Path | None:
-    """The file or link by which git would read another repository: one outside `top`, if the git folder is in it.
+    """The file or link through which git would read another repository; None if there is none.
 
-    Otherwise one outside that folder, or outside the repository to which a worktree's folder belongs.
+    If the git folder is in `top`, another repository is one outside `top`. Otherwise it is one outside the git folder
+    or, if that belongs to a worktree, outside the main git folder.
     """
     home, top = home.resolve(), top.resolve()
     if not home.is_relative_to(top):
@@ -470,7 +474,7 @@ def _leads_outside(home: Path, top: Path) -> Path | None:
 
 
 def _links_in(folder: Path) -> Iterator[Path]:
-    """The links in a folder and in those below it."""
+    """The links in a folder and in all folders below it."""
     folders = [str(folder)]
     for place in folders:
         with suppress(OSError), os.scandir(place) as entries:
@@ -482,9 +486,10 @@ def _links_in(folder: Path) -> Iterator[Path]:
 
 
 def _borrows_from_outside(objects: Path, top: Path) -> Path | None:
-    """The file by which git would read the objects of a repository outside `top`. One inside may name another.
+    """The file `info/alternates` through which git would read objects outside `top`; None if there is none.
 
-    One that is far longer than git writes it counts as such a file, too: to look at each line would take minutes.
+    An object store inside `top` may name further stores, which are checked too. A file far longer than git writes it
+    counts as leading outside: to check each of its lines would take minutes.
     """
     stores = [objects.resolve()]
     for store in stores:
@@ -498,7 +503,7 @@ def _borrows_from_outside(objects: Path, top: Path) -> Path | None:
         except OSError:
             return named
         for line in lines:
-            # A name in quotes is written as in C; what it says does not matter, since it is not what git itself writes.
+            # A name in quotes has escapes as in C. Git itself writes none here, so it is refused without decoding it.
             place = _real(Path(store, line))
             if line.startswith('"') or place is None or not place.is_relative_to(top):
                 return named

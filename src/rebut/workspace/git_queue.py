@@ -1,6 +1,6 @@
-"""Git commands of many debates at once: few run at a time, and those who wait for the same command share one run.
+"""Git commands of many debates: only a few run at a time, and debates that wait for the same command share one run.
 
-A command only reads. A shared run begins after the last of those who share it has asked, so each of them sees the
+Commands only read. A shared run begins after the last debate that shares it has asked, so each debate sees the
 working tree as it was when it asked, or later.
 """
 
@@ -19,21 +19,21 @@ Run = Callable[[], Awaitable[ProcessResult]]
 
 @frozen
 class _Shared:
-    """A run that has not begun, and who waits for it."""
+    """A run that has not begun, and the callers that wait for it."""
 
     task: asyncio.Task[ProcessResult]
     waiting: set[object]
 
 
 class GitQueue:
-    """The commands of one event loop."""
+    """Runs the git commands of one event loop."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._next: dict[Hashable, _Shared] = {}
 
     async def run(self, key: Hashable, run: Run) -> ProcessResult:
-        """The result of a command. Equal keys are equal commands in the same folder."""
+        """The result of a command. Equal keys mean the same command in the same folder."""
         if not self._turns.locked():
             async with self._turns:
                 return await run()
@@ -49,7 +49,7 @@ class GitQueue:
                 if self._next.get(key) is shared:
                     del self._next[key]
                 shared.task.cancel()
-                await asyncio.wait([shared.task])  # no process is left
+                await asyncio.wait([shared.task])  # until its process has ended
             raise
         finally:
             shared.waiting.discard(who)
@@ -61,4 +61,4 @@ class GitQueue:
 
 
 git_queue = PerLoop(GitQueue).get
-"""The queue of the event loop that runs here."""
+"""The queue of the running event loop."""

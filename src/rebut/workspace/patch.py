@@ -64,7 +64,7 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
         git = scratch(top, exe)
         await git.run("init", "-q", "--template=", ".")
         complaint = ""
-        # The most frequent mistake of models is a hunk with right lines and wrong counts.
+        # The most frequent mistake of models is a hunk with right lines and wrong counts: `--recount` ignores these.
         way = ("--reverse",) if reverse else ()
         for more in (way, (*way, "--recount")):
             try:
@@ -73,7 +73,7 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
                 complaint = complaint or _complaint(error.said or error.message, str(made))
                 continue
             after = new_modes(patch, modes)
-            if LINK in after.values():  # a link under another name
+            if LINK in after.values():  # the patch renames a link
                 return Patched(complaint=NOT_TEXT)
             return Patched(await asyncio.to_thread(_read, top, names), after)
         return Patched(complaint=complaint)
@@ -117,7 +117,7 @@ def write_files(
     files: Mapping[str, str | None] | Mapping[str, bytes | None],
     modes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Write files below a folder; None is a file that does not exist."""
+    """Write files below a folder. A file whose text is None does not exist and is not written."""
     top.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         if text is not None:

@@ -21,7 +21,7 @@ Kind = Literal["git", "files", "none"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 HIDDEN = "[secret:"
-"""In a name: a part of it is a secret, and a placeholder is in its place."""
+"""In a name, this begins a placeholder for a part that is a secret."""
 TOTAL_CAP = 50_000_000
 MOST_FILES = 5_000
 BEYOND = f"beyond the {MOST_FILES:,} files that are kept"
@@ -30,7 +30,7 @@ MOST_NAMES = 2_000
 
 @frozen
 class Snapshot:
-    """What is kept of a workspace. Paths are relative to `root`, with forward slashes."""
+    """A workspace as it was when the debate opened. Paths are relative to `root`, with forward slashes."""
 
     kind: Kind
     root: str
@@ -39,7 +39,7 @@ class Snapshot:
     """Path → name of its redacted copy in the keep folder."""
     deleted: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
-    """Path of a file or folder that existed but was not kept → why."""
+    """Path of a file or folder that existed but was not copied → why."""
     links: Mapping[str, str] = field(default_factory=dict)
     """Symbolic link of the working tree → the path inside `root` that it leads to, "" if it leads out."""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Snapshot:
         return remade(cls, data)
 
     def redacted(self, redact: Redact) -> Snapshot:
-        """The same with each name as debaters see it: a name, too, may contain a secret."""
+        """The same snapshot with the names that debaters see: names, too, may contain secrets."""
 
         def shown(name: str) -> str:
             return hidden_name(name, redact)
@@ -100,7 +100,10 @@ class Snapshot:
 async def take(
     root: Path, keep: Path, redact: Redact, *, include: Sequence[str] = (), never: Sequence[str] = ()
 ) -> Snapshot:
-    """Keep the workspace that contains `root`. `include` are files or folders in it, relative to `root` or absolute."""
+    """Take a snapshot of the workspace that contains `root`, with copies in the folder `keep`.
+
+    `include` are files or folders in the workspace, relative to `root` or absolute.
+    """
     git = await Git.open(root)
     top, named = await event_loop.in_thread(_inside, git.top if git else root, root, include)
     kept = _Keep(top, keep, redact, tuple(never), tuple(clean_name(name) for name in named))
@@ -136,7 +139,7 @@ def _relative(top: Path, root: Path, path: str) -> str:
 
 
 class _Keep:
-    """Takes a snapshot: one call per file, with caps over all of them."""
+    """Takes a snapshot file by file, with caps on the number and the size of all copies."""
 
     def __init__(
         self, top: Path, keep: Path, redact: Redact, never: tuple[str, ...], included: tuple[str, ...]
@@ -159,7 +162,7 @@ class _Keep:
         more = (self.skipped, self.links, self.notes, self.never, self.included, self.complete, self.folder)
         taken = Snapshot(kind, str(self.top), head, self.copies, deleted, *more, modes=self.modes)
         names = "\n".join((*self.copies, *deleted, *self.skipped, *self.links, *self.included, self.folder))
-        # One look at all of them at once: hardly any workspace has such a name.
+        # All names are redacted in one call first: hardly any workspace has a name with a secret in it.
         return taken.redacted(self.redact) if self.redact(names).count(HIDDEN) > names.count(HIDDEN) else taken
 
     def changes(self, changes: Changes, named: Sequence[str]) -> None:
@@ -183,7 +186,7 @@ class _Keep:
                     self.add(name)
 
     def folders(self, named: Sequence[str]) -> None:
-        """Without git: keep the files that were named, and the names of the others."""
+        """Without git: copy the files that were named, and list the names of the others."""
         for path in named:
             for name in self.walk(path):
                 self.add(name)

@@ -113,7 +113,7 @@ class Workspace(ABC):
         self._opening: asyncio.Lock | None = None
         self._names: tuple[str, ...] | None = None
         self._commits: dict[str, str | None] = {}
-        """Commits by name, the absent ones included: a text may mention one a thousand times."""
+        """Commits by name, None for those that do not exist: a text may mention the same one a thousand times."""
 
     @abstractmethod
     async def _look(self, path: str) -> Read: ...
@@ -134,7 +134,7 @@ class Workspace(ABC):
         return await self.names()
 
     async def read(self, path: str) -> Read:
-        """One file by its path, relative to the root or absolute inside it. What leads out of the root is missing."""
+        """One file by its path, relative to the root or absolute. A path that leads out of the root is `Missing`."""
         relative = confine(path, self.root)
         if relative is None:
             return Missing(path, "not a path inside the workspace")
@@ -167,7 +167,7 @@ class Workspace(ABC):
         return self._names
 
     async def tree(self, folder: str = "", limit: int = 200) -> tuple[str, ...] | Missing:
-        """All files below a folder if at most `limit`, else what is directly in it, folders with a count."""
+        """All files below a folder if at most `limit`, else its direct entries, folders with the number of files."""
         relative = confine(folder or ".", self.root)
         prefix = "" if relative == "." else f"{relative}/"
         below = [name for name in await self.names() if name.startswith(prefix)] if relative is not None else []
@@ -195,7 +195,7 @@ class Workspace(ABC):
         return tuple(hits[:limit])
 
     async def history(self) -> History:
-        """Whether commits can be looked up: a shallow clone lacks old ones, so that a missing one may exist."""
+        """Whether commits can be looked up. In a shallow clone, a commit that is not found may still exist."""
         git = await self._repository()
         if git is None:
             return "none"
@@ -224,7 +224,7 @@ class Workspace(ABC):
         return ref
 
     async def commit_texts(self, ref: str) -> tuple[str, ...] | None:
-        """A commit's message and both sides of its change, redacted; None if that is too large to search."""
+        """A commit's message and both sides of its change, redacted; None if it is too large or cannot be read."""
         git, body = await self._repository(), await self._commit(ref)
         if git is None or body is None:
             return None
@@ -297,7 +297,7 @@ class View(Workspace):
         """The entries by the names that debaters see."""
         self._is_renamed = True
         seen = self.redact("\n".join(entries)).split("\n")
-        # A first look at all names at once. Each of the few that are left is then looked at by itself.
+        # All names are redacted in one call. The few that have a secret are then redacted one by one.
         odd = {name for name, shown in zip(entries, seen, strict=False) if HIDDEN in shown}
         return {hidden_name(name, self.redact) if name in odd else name: entry for name, entry in entries.items()}
 
@@ -313,7 +313,7 @@ class View(Workspace):
     async def _list(self) -> Iterable[str]:
         entries = await self._entries() or {}
         clean = {name for name, entry in entries.items() if entry.is_file and name not in self._deleted}
-        whole = self.snapshot.kind == "files"  # with git, most skipped paths are ignored files and folders
+        whole = self.snapshot.kind == "files"  # with git, most skipped paths are those that git ignores
         return clean | {*self.snapshot.copies} | ({*self.snapshot.skipped} if whole else set())
 
     async def _candidates(self, pattern: str) -> Sequence[str]:
@@ -344,7 +344,7 @@ class View(Workspace):
             found = await self._at(name, entries)
             if not isinstance(found, Missing):
                 return found
-        if HIDDEN in place and not self._is_renamed:  # perhaps an unchanged file
+        if HIDDEN in place and not self._is_renamed:  # it may name an unchanged file
             self._tree = await event_loop.in_thread(self._renamed, entries)
             return await self._at(place, self._tree)
         return await self._at(hidden_name(place, self.redact), entries) if self._is_renamed else found
@@ -497,7 +497,7 @@ def _text(path: str, body: bytes | None, redact: Redact) -> Read:
 
 
 class Overlay(Workspace):
-    """The given files, and everything else from the workspace below."""
+    """The given files, and all others from the workspace `under`."""
 
     def __init__(
         self,
@@ -560,7 +560,7 @@ class Overlay(Workspace):
 
 @dataclass
 class DebatedVersions:
-    """What citations are looked up in. Changes when a debate continues with a later version of its artifact."""
+    """The versions in which citations are looked up; a debate may continue with a later version of its artifact."""
 
     new: Workspace | None = None
     old: Workspace | None = None
@@ -569,7 +569,7 @@ class DebatedVersions:
     version: str = ""
     """A fingerprint of the version that is discussed; empty for the one that the debate opened with."""
     files_version: str = ""
-    """The same of its files alone."""
+    """A fingerprint of the files of that version alone."""
     opened: Workspace | None = field(default=None, repr=False)
     """The new side as it was at first: later versions are overlays on it."""
     changed: tuple[str, ...] = ()
@@ -598,7 +598,7 @@ class DebatedVersions:
             self.new = Overlay(self.opened, files, self.opened.redact, modes=modes)
 
     def of_version(self, value: Json) -> Json:
-        """What a derived fact depends on: a mark that was made on one version is not valid for another."""
+        """The value with the version that it depends on: a mark made on one version is not valid for another."""
         return [value, self.version] if self.version else value
 
     async def close(self) -> None:
@@ -608,5 +608,5 @@ class DebatedVersions:
 
 
 def _at(view: View | None, commit: str) -> View | None:
-    """The workspace as kept, or the same repository at a commit."""
+    """The snapshot as it was taken, or, with `commit`, the same repository at that commit."""
     return View(view.snapshot.at(commit), view.keep, view.redact) if view and commit else view

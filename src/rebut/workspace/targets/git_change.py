@@ -54,7 +54,7 @@ STANDS_FOR = "a Git LFS pointer; what it stands for is not read"
 
 @dataclass(slots=True)
 class Drawn:
-    """A change as it may be shown."""
+    """A change as it may be shown: redacted, and without the files that are never sent."""
 
     diff: str = ""
     changes: tuple[Changed, ...] = ()
@@ -74,7 +74,7 @@ class _File:
 
 
 async def draw(git: Git, base: str, new: str, redact: Redact, never: Sequence[str]) -> Drawn:
-    """What changed from the commit or tree `base` to `new`, "" being the working tree, untracked files included."""
+    """The change from the commit or tree `base` to `new`, or to the working tree and untracked files if that is ""."""
     drawn = Drawn()
     untracked: tuple[str, ...] = ()
     if new:
@@ -150,7 +150,7 @@ async def _read(git: Git, files: Sequence[_File], both: bool) -> None:
 
 
 async def _count_again(git: Git, base: str, new: str, files: Sequence[_File]) -> None:
-    """Ask git again about text files that attributes call binary: a change must not be hidden like that."""
+    """Ask git again about text files that attributes declare binary: an attribute must not hide a change."""
     hidden = [
         file
         for file in files
@@ -227,12 +227,12 @@ def _modes(file: _File, new: FileSide | None) -> tuple[str, str]:
 
 
 def _spans(file: _File, old: FileSide | None, new: FileSide | None, sides: BothTexts) -> tuple[Span, ...]:
-    """Git's spans if they are about the bytes that were read here and fit the redacted text; else a comparison."""
+    """Git's spans if git compared the bytes that were read here and the spans fit the redacted text; else our own."""
     lines = file.lines
     if old is None or new is None or lines is None or lines.binary:
         return sides.differences()
     if not lines.spans:
-        # Git sees no difference though the bytes may have one: it converts line ends, for instance.
+        # Git reports no difference, although the bytes may differ: it converts line ends, for instance.
         return () if not lines.new_oid or old.data == new.data else sides.differences()
     # The old side was read by its id. The new one may be a file of the working tree, written to in the meantime.
     same = lines.old_oid in (file.delta.old_oid, "") and (not lines.new_oid or new.has_id(lines.new_oid))
@@ -287,7 +287,7 @@ UNCHANGED = Lines(())
 
 
 def _compared(base: str, new: str) -> tuple[str, ...]:
-    # The plumbing, not `git diff`: it obeys far fewer settings of a repository.
+    # These plumbing commands obey far fewer settings of a repository than `git diff` does.
     return ("diff-tree", "-r", *FLAGS, base, new) if new else ("diff-index", *FLAGS, base)
 
 
@@ -309,21 +309,21 @@ async def deltas(git: Git, base: str, new: str) -> list[Delta]:
 async def changed_lines(
     git: Git, base: str, new: str, files: Sequence[Delta], *, only: bool = False
 ) -> list[Lines | None]:
-    """For each delta its lines; None where git's answer cannot be matched to it, so that they must be compared.
+    """The changed lines of each delta; None where git's answer cannot be matched to it, and texts must be compared.
 
-    With `only`, the deltas are a part of all, and files that attributes call binary are read as text.
+    With `only`, git is asked about these files alone, and reads files that attributes declare binary as text.
     """
     command, *rest = _compared(base, new)
     options: tuple[str, ...] = ()
     if only:
         names = {name for file in files for name in (file.path, file.old_path) if name}
         options, rest = ("--text",), [*rest, "--", *(f":(top,literal){name}" for name in sorted(names))]
-    # Only the heads of hunks are used. Without context lines they say it all.
+    # Only the first lines of hunks are used: without context lines, their numbers are exactly the changed lines.
     try:
         said = await git.run(command, "-p", "-U0", "--inter-hunk-context=0", "--full-index", *options, *rest)
     except GitFailed:
         return [None] * len(files)  # one file that git cannot read, or does not have, makes it fail for all
-    # Lines of a file begin with a sign, and names are quoted: nothing else can begin as a section does.
+    # Lines of a file begin with a sign, and names are quoted, so only a section can begin with `diff --git`.
     found = sections(os.fsdecode(said))
     answers: list[Lines | None] = []
     at = 0
@@ -347,7 +347,7 @@ def _changed_lines(text: str) -> Lines:
 # Both sides of changed files as bytes: blobs of git, and files of the working tree, read without following a link.
 
 CHANGE_CAP = 20_000_000
-"""Bytes that are read of all old sides together, and as many of all new ones."""
+"""The most bytes that are read of all blobs together, and of all files of the working tree together."""
 
 
 @frozen
@@ -407,14 +407,14 @@ def new_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:
 
 # Rebut's own output in a workspace: not part of a change.
 
-# Tight on purpose, down to the endings: a project may well have a folder `debates` with code of its own.
+# The pattern is narrow on purpose, endings included: a project may have a folder `debates` with code of its own.
 OWN = re.compile(
     r"(?:^|/)(?:review-loop/debate-\d{8}-\d{6}-\d+/.*|\.kiln/tracks/.*|debates/\d{3,}-[^/]+/.*|debate/last-debate[^/]*)"
     r"\.(?:md|json|jsonl|patch|diff|txt|sarif)$",
     re.S,
 )
 
-# With `--state-dir`, the folder of a review may be anywhere. Its name alone says little, so its metadata must fit.
+# With `--state-dir`, the folder of a review may be anywhere. Its name proves little, so its metadata is checked too.
 REVIEWED = re.compile(
     r"(?P<folder>(?:.*/)?debate-\d{8}-\d{6}-\d+)/"
     r"(?:artifact(?:-v\d+(?:-text)?)?|metadata|decision|summary|round-\d+-(?:input|critique|rebuttal)|final(?:-text)?)"
@@ -482,9 +482,9 @@ BETWEEN = f"\n{MARK}\n"
 def redact_all(texts: Iterable[str], redact: Redact) -> dict[str, str]:
     """Each text → the redacted text.
 
-    Every call of `redact` costs time, so texts are joined by a line that no rule
-    matches. Where that line does not come back as it went in, and where a text may hold a key that takes many lines,
-    each is redacted alone: the content of one file must not affect another.
+    Every call of `redact` costs time, so texts are joined by a line that no rule matches. If that line does not come
+    back unchanged, or a text may contain a key of several lines, each text is redacted alone: one file must not affect
+    another.
     """
     done: dict[str, str] = {}
     for group in _groups(dict.fromkeys(texts)):

@@ -1,4 +1,4 @@
-"""A diff that was given as text: both sides of its files, rebuilt where the working tree fits it or already has it."""
+"""A diff that was given as text: both sides of its files, rebuilt where it applies here or is already applied."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from rebut.workspace.snapshot import Redact
 from rebut.workspace.targets.git_change import CHANGE_CAP, redact_all
 
 MOST_TRIES = 200
-"""Enough to find a few files that do not fit among hundreds; of a diff that fits nothing, not every file is tried."""
+"""Enough to find a few files that do not fit among hundreds. If nothing in a diff fits, not every file is tried."""
 
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What could be rebuilt of a diff."""
+    """A diff sorted into files that could be rebuilt, sections that fit no file, and files that are not read."""
 
     diff: str = ""
     changes: tuple[Changed, ...] = ()
     loose: str = ""
-    """The part that fits no file here, as it was written, without its secrets."""
+    """The sections that fit no file here, as they were written, redacted."""
     strays: tuple[str, ...] = ()
-    """The files that this part is about."""
+    """The files that `loose` changes."""
     left_out: list[str] = field(default_factory=list)
 
 
@@ -60,7 +60,7 @@ class _Way:
 
 
 async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -> Rebuilt:
-    """Find the diffs in a text, and the files that they are about. What matches no file here stays text."""
+    """Find the diffs in a text, and rebuild the files that they change. A section that fits no file here stays text."""
     done = Rebuilt()
     top, ways = await asyncio.to_thread(_ways, root)
     wanted = list(_readable(text, ways, never, done))
@@ -114,11 +114,11 @@ def _ways(root: Path) -> tuple[Path, list[_Way]]:
 
 
 Fit = tuple[_Way, Mapping[str, str | None], bool]
-"""How its names are meant, the other side of the files by path, and whether the diff is already applied."""
+"""How a section's names are read, the other side of its files by path, and whether it is already applied."""
 
 
 async def _fitted(wanted: Sequence[FileSection], top: Path, ways: Sequence[_Way]) -> dict[int, Fit]:
-    """Which sections fit: all together if possible, else one by one."""
+    """The sections that fit the files here, with the first way to read their names by which they do."""
     exe, fitted = installed(), dict[int, Fit]()
     for way in ways if exe else ():
         assert exe is not None
@@ -132,7 +132,7 @@ def _shown(one: FileSection) -> str:
 
 
 async def _tried(sections: Mapping[int, FileSection], way: _Way, top: Path, exe: str) -> dict[int, Fit]:
-    """Try them on a copy of the files that they name."""
+    """Undo or apply the sections on a copy of the files that they name; return those that fit."""
     named = {n: [way.path(name) for name in (one.old, one.new) if name] for n, one in sections.items()}
     able = {n: one for n, one in sections.items() if all(named[n])}
     paths = {path for n in able for path in named[n]}
@@ -177,7 +177,7 @@ async def _applied(git: Git, file: Path, way: _Way, reverse: bool) -> bool:
 
 def _bytes(folder: WorkingTree, path: str) -> bytes | None:
     found = folder.read(path) if path else None
-    # A link, a folder or an unreadable file counts as nothing: the diff will then not fit.
+    # A link, a folder or an unreadable file counts as missing: the diff will then not fit.
     return found.data if isinstance(found, FileBytes) and not found.is_link else None
 
 

@@ -102,7 +102,7 @@ def _both(target: Target, scope: Scope, message: Message | None, file: str) -> T
 
 
 async def _found(root: Path, wanted: Wanted, redact: Redact, never: Sequence[str]) -> Target:
-    """Nothing was given: the changes in the working tree are meant."""
+    """The target if nothing was given: the changes in the working tree."""
     if wanted.target in ("proposal", "mixed"):
         raise UsageError(f"--target {wanted.target} needs a text, and none was given", f"{wanted.instead or GIVE}.")
     target = await _change(root, Scope("uncommitted"), redact, never, wanted.instead)
@@ -151,9 +151,9 @@ def _inside(root: Path, name: str) -> str:
 
 
 def whole(target: Target, files: Mapping[str, str | None], prose: str) -> str:
-    """The text that was given, with these files for its code and this prose around it; empty if it was not a text.
+    """The text that was given, with `files` in place of its code and `prose` around it; empty if no text was given.
 
-    If nothing but diffs was given, and these were rebuilt from the files here, the files are what is reviewed: empty.
+    Also empty if its code was only diffs and these were rebuilt from files here: then those files are reviewed.
     """
     code = {change.path: change.after for change in target.changes}
     if not target.given or not code:
@@ -191,7 +191,7 @@ def _unused(message: Message) -> tuple[str, ...]:
 
 
 def _coded(target: Target, blocks: Sequence[Block]) -> Target:
-    """Blocks as the code of a target. A diff is in `diff` as it was written, other code as new files."""
+    """The target with these blocks as its code. A diff is in `diff` as it was written, other code as new files."""
     diff = "".join(
         block.text if block.is_diff else section(block.name, None, block.text, all_new(block.text)) for block in blocks
     )
@@ -199,7 +199,7 @@ def _coded(target: Target, blocks: Sequence[Block]) -> Target:
 
 
 async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: Sequence[str]) -> Target:
-    """A diff with the files that it is about, as far as they are here: only those can be read in full."""
+    """The target with its diff matched to the files here: only files that match can be read in full."""
     done = await rebuild(root, raw, redact, never)
     if not (done.changes or done.loose or done.left_out):
         return target
@@ -225,9 +225,9 @@ async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: S
 
 
 def _nothing_read(left_out: Sequence[str], base: str) -> NothingRead | None:
-    """Why nothing of a change was read; None if nothing was left out but what rebut wrote itself.
+    """Why nothing of a change was read; None if no more than rebut's own files and removed submodules were left out.
 
-    Pictures, fonts, sound and film need no review; other files that were not read are never a clean end.
+    Pictures, fonts, sound and film need no review, so the exit code is 0; for other unread files it is not.
     """
     unread = unread_files(left_out)
     if unread.doubtful:
@@ -287,7 +287,7 @@ async def _change(root: Path, scope: Scope, redact: Redact, never: Sequence[str]
 
 
 def _file(root: Path, path: str, redact: Redact, never: Sequence[str]) -> Target:
-    """One file as it is. Whether git ignores it does not matter, since the user named it; its name still does."""
+    """One file as it is, even if git ignores it, since the user named it. A name that is never sent is refused."""
     top = repository(root.resolve())
     place = root.resolve() / path
     real = messages.confined(root, path)
@@ -338,7 +338,7 @@ def question(target: Target) -> TargetQuestion | None:
 
 
 def unanswerable(target: Target) -> UsageError:
-    """The error where there is no terminal to ask at."""
+    """The error if there is no terminal at which to ask the question."""
     kinds = [kind for kind in KINDS if kind != "proposal" or not target.scope]
     return UsageError(
         f"it is not clear whether the target is {', '.join(kinds[:-1])} or {kinds[-1]}: {target.why}",

@@ -49,7 +49,7 @@ class Scope:
 
 
 def _ref(ref: str, text: str) -> str:
-    # A leading dash would be an option to git; the other characters are in no name, only in searches and patterns.
+    # Git takes a leading dash as an option. The other refused characters occur only in searches and patterns.
     if not REF.fullmatch(ref) or ".." in ref or "^{/" in ref:
         raise UsageError(f"{ref!r} in the scope {text!r} names no commit", "Give a commit id, a branch or a tag.")
     return ref
@@ -68,7 +68,7 @@ class Compared:
     base: str
     new: str
     looked_at: str
-    """In words, for messages."""
+    """The comparison in words, for messages."""
     notes: tuple[str, ...] = ()
 
 
@@ -91,9 +91,9 @@ async def compared(git: Git, scope: Scope) -> Compared:
 
 
 async def _changed_submodules(git: Git) -> list[str]:
-    """A note for each submodule whose own files have changed. `git commit` does not take those up, so rebut does not.
+    """A note for each submodule whose own files have changed. `git commit` ignores such changes, so rebut does too.
 
-    Each is a repository of its own, so it is read as one: git's own look into it would run with the settings there.
+    Each submodule is opened as a repository of its own, with unsafe settings off; git itself would obey its settings.
     """
     if not (git.top / ".gitmodules").is_file():
         return []

@@ -64,7 +64,7 @@ def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
     by_head = {first_line(change.path, change.old_path): change for change in target.changes}
     for text in sections(target.diff):
         change = by_head.get(text.split("\n", 1)[0])
-        # A diff within a text is a snippet of its own, with other line numbers than the files that it is about.
+        # A diff inside a text is a new file, with its own line numbers instead of those of the files that it changes.
         written = next((one for one in target.changes if text in (one.after or "")), None) if change is None else None
         if tokens(text) <= budget:
             found = change or written
@@ -76,7 +76,7 @@ def _pieces(target: Target, budget: int) -> Iterator[_Piece]:
 def _cut(text: str, change: Changed | None, written: Changed | None, budget: int) -> Iterator[_Piece]:
     head, hunks = head_and_hunks(text)
     space = max(64, budget - tokens(head) - 16)
-    most = 3 * space - 70  # bytes: a token is taken for three, and the first line of a hunk needs some
+    most = 3 * space - 70  # bytes: three for a token, minus some for the first line of a hunk
     small = [part for hunk in hunks for part in ([hunk] if tokens(hunk) <= space else shorter_hunks(hunk, most))] or [
         text
     ]

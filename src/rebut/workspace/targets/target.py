@@ -30,11 +30,11 @@ class Wanted:
     content: str = ""
     artifact_file: str = ""
     stdin: str = ""
-    """What came on standard input, already read. A caller reads it only if nothing that comes before it is given."""
+    """Standard input, already read. A caller reads it only if no source that takes precedence is given."""
     context_file: str = ""
     from_transcript: bool = False
     instead: str = ""
-    """What else could be given, in the words of the command that asks; for its errors."""
+    """What else the user could give, in the words of the command; for error messages."""
 
 
 @frozen
@@ -49,29 +49,29 @@ class Target:
     why: str
     scope: str = ""
     text: str = ""
-    """The part that is a proposal. Where it had code, a line in brackets names the file that the code is read as."""
+    """The part that is a proposal. A line in brackets replaces each piece of code and names the file it is read as."""
     diff: str = ""
     """The part that is code, as one unified diff."""
     changes: tuple[Changed, ...] = ()
     base: str = ""
     new: str = ""
     left_out: tuple[str, ...] = ()
-    """One line for each file that belongs to it and cannot be read here, such as "logo.png: binary"."""
+    """One line for each file of the target that is not read, such as "logo.png: binary"."""
     notes: tuple[str, ...] = ()
     origin: str = ""
     """What was given and where, for code that came as a text: "a diff on standard input"."""
     loose: tuple[str, ...] = ()
-    """Files that a given diff changes and that do not match it here, so that they cannot be read in full."""
+    """Files that a pasted diff changes but that do not match it in the workspace, so they cannot be read in full."""
     given: str = ""
     """The whole text, if code was given as a text or within one."""
     file: str = ""
-    """The file in the workspace that this text was read from; empty if it came from elsewhere or is also changed."""
+    """The workspace file that `given` was read from; empty if it came from elsewhere or is itself a changed file."""
     wrote: str = ""
-    """The family of the models that wrote it, if it comes from the transcript of a tool."""
+    """The family of the models that wrote the text, if it comes from the transcript of a tool."""
     path: str = ""
     """The file that a text with citations was read from, as the user named it."""
     cites: tuple[str, ...] = ()
-    """What the text itself cites, looked up: how many of each mark, then a line for each that is absent or moved."""
+    """The text's own citations, looked up: the count of each mark, then a line for each that is absent or moved."""
 
     @property
     def is_beside_change(self) -> bool:
@@ -139,7 +139,7 @@ def text_target(text: str) -> Target:
 
 
 def target_of(record: Record) -> Target | None:
-    """What is debated, for protocols that have a target."""
+    """The target on record; None for protocols that have none."""
     fact = record.facts.get("target")
     if fact is None:
         return None
@@ -147,5 +147,5 @@ def target_of(record: Record) -> Target | None:
 
 
 def absent_citations(target: Target) -> list[str]:
-    """What the reviewed text itself cites and what is not there."""
+    """The citations in the reviewed text that were not found."""
     return [line.removeprefix("absent: ") for line in target.cites[1:] if line.startswith("absent: ")]

@@ -143,8 +143,8 @@ class Block:
 def split_mixed(text: str) -> tuple[tuple[Block, ...], str]:
     """The blocks of code, and the rest, with a line that names each block where it was.
 
-    A fence is closed by one of the same sign that is at least as long; one that is never closed extends to the end. It
-    may be indented by any amount, as in a list. A diff without a fence ends where its hunks do.
+    A fence is closed by a fence of the same sign that is at least as long; an unclosed fence extends to the end. Fences
+    may be indented by any amount, as in a list. A diff without a fence ends after its last hunk.
     """
     found = list(_pieces(text))
     blocks = tuple(piece.block for piece in found if piece.block)
@@ -160,14 +160,14 @@ class _Piece:
     block: Block | None = None
     indent: str = ""
     head: int = 0
-    """How many of the lines are the opening fence …"""
+    """The number of lines before the code."""
     tail: int = 0
-    """… and how many come after the code."""
+    """The number of lines after the code."""
     is_empty: bool = False
-    """A fence without code in it."""
+    """Whether it is a fence without code."""
 
     def holding(self, code: str) -> list[str]:
-        """Its lines with other code in them."""
+        """The lines of this block, with `code` in place of its own."""
         assert self.block is not None
         if code == self.block.text:
             return list(self.lines)
@@ -200,9 +200,9 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def rejoined(given: str, code: Mapping[str, str], prose: str | None = None) -> str:
-    """A text that was split, with other code in it by the names of its blocks, and with other prose if that is given.
+    """A text that was split, put together with other code, by the names of its blocks, and with `prose` if given.
 
-    The prose has a line for each block, as `split_mixed` makes it.
+    The prose has a line for each block, as in the result of `split_mixed`.
     """
     found = list(_pieces(given))
     if prose is None:
@@ -230,7 +230,7 @@ def snippets(blocks: Sequence[Block]) -> tuple[Changed, ...]:
 
 def _opens(line: str) -> re.Match[str] | None:
     found = FENCE.fullmatch(line)
-    # With a backtick in what follows it is a span of code in a sentence.
+    # Backticks with another backtick later in the line are a span of code in a sentence, not a fence.
     return None if found is None or (found["fence"][0] == "`" and "`" in found["info"]) else found
 
 
@@ -288,7 +288,7 @@ class Guess:
 
 
 def detect(text: str, name: str = "") -> Guess:
-    """Judge a message or, by its name first, a file."""
+    """Guess the kind of a message, or of a file, first by its name."""
     ending = PurePath(name).suffix.lower()
     if ending in CODE:
         return Guess("code", "high", f"{PurePath(name).name} is a file of code")

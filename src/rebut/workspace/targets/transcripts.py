@@ -70,8 +70,8 @@ def _newest(files: Iterator[Path]) -> list[Path]:
 
 
 def _of_claude(projects: Path, top: Path) -> list[Path]:
-    # A folder's name is the path with everything but letters and digits as hyphens, cut when it is long. Several paths
-    # share a name like that, so that each line's own `cwd` decides.
+    # Claude Code names a folder after the path, with hyphens for all characters but letters and digits, and cuts long
+    # names. Several paths may share such a name, so the `cwd` in the transcript decides.
     name = re.sub(r"[^A-Za-z0-9]", "-", str(top))[:200]
     if not projects.is_dir():
         return []
@@ -91,7 +91,7 @@ def _inside(cwd: Json, top: Path) -> bool:
 
 
 def _claude_text(file: Path, top: Path) -> str:
-    """One message may take several lines, a line for each of its blocks; they share an id."""
+    """The last message with text. A message may take several lines with the same id, one for each of its blocks."""
     texts: list[str] = []
     id: Json = None
     for line in _backwards(file):

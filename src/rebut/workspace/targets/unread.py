@@ -35,7 +35,7 @@ class UnreadFiles:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Those that a policy has to accept."""
+        """The lines of files that a policy has to accept, whether it does or not."""
         return (*self.doubtful, *self.accepted)
 
     @property
@@ -45,7 +45,7 @@ class UnreadFiles:
 
     @property
     def sentence(self) -> str:
-        """What is in doubt, in words."""
+        """The doubtful files in words."""
         return "; ".join(not_read(self.doubtful))
 
     @property
@@ -59,7 +59,7 @@ class UnreadFiles:
 
 
 def unread_files(left_out: Sequence[str], accepted: Sequence[str] = ()) -> UnreadFiles:
-    """`accepted` are paths, folders or globs."""
+    """Sort the lines of `Target.left_out`; `accepted` are paths, folders or globs."""
     return _unread_files(tuple(left_out), tuple(accepted))
 
 
@@ -87,12 +87,12 @@ def few(lines: Sequence[str]) -> list[str]:
 
 
 def not_read(lines: Sequence[str]) -> list[str]:
-    """What to tell about files that were not read."""
+    """Notes about files that were not read."""
     return [f"not read: {line}" for line in few(lines)]
 
 
 def unread_in(record: Record) -> UnreadFiles:
-    """What of its target a session did not read, from its record alone."""
+    """The files of its target that a session did not read, from its record alone."""
     fact, ok = record.facts.get("target"), record.facts.get(ACCEPTED)
     if fact is None or not isinstance(fact.value, dict):
         return UnreadFiles()

@@ -35,7 +35,7 @@ NO_ATTRIBUTES = "core.attributesFile=/dev/null"
 
 
 class NotApplied(RebutError):
-    """The patch was not applied, and why. The working tree is unchanged."""
+    """The patch was not applied; the message says why. No file has changed, unless the hint names some."""
 
 
 class AlreadyApplied(NotApplied):
@@ -79,7 +79,7 @@ def patch_file(patch: str, record: Record, folder: Path) -> str:
 
 
 def refuse_others(names: Iterable[str], target: Target | None, named: Collection[str], file: str = "") -> None:
-    """Raise NotApplied if a patch changes a file that was not reviewed, or a protected one, and that is not `named`."""
+    """Raise NotApplied if a patch changes a file that was not reviewed or is protected, unless it is in `named`."""
     changes = target.changes if target else ()
     reviewed = {path for c in changes for path in (c.path, c.old_path) if path}
     if target and target.scope.startswith("file:"):
@@ -175,7 +175,7 @@ async def _put(top: Path, patch: bytes, names: Iterable[str], *, check: bool = F
         if exe is None:
             raise NotApplied(NO_GIT)
         git = Git(top, exe, off())
-    # As by hand, the user's own attributes apply; the programs that they could start are switched off.
+    # The user's own attributes apply, as when git is called by hand; the programs that they could start stay disabled.
     at = git.options.index(NO_ATTRIBUTES)
     git.options = (*git.options[: at - 1], *git.options[at + 1 :], "-c", "apply.whitespace=nowarn")
     kept = _Kept(top)

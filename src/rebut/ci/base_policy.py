@@ -15,7 +15,7 @@ from rebut.workspace.git import Git, GitFailed
 
 @frozen
 class Basis:
-    """Policy and dismissals of a base commit; empty without one (outside git, or for a text)."""
+    """Policy and dismissals of a base commit; empty if there is no base commit (outside git, or for a text)."""
 
     commit: str = ""
     wish: Wish = Wish()
@@ -67,7 +67,7 @@ async def _file(git: Git, base: str, path: str, cap: int) -> bytes:
 
 
 def policy_of(raw: bytes, where: str) -> Wish:
-    """The `[gate]` table of a repository's file; an error has its line."""
+    """The `[gate]` table of a repository's config file; an error names the line."""
     table = {key: value for key, value in parse(raw, where).items() if key == "gate"}
     try:
         return gate_wish(repository_file(table, where))

@@ -1,4 +1,4 @@
-"""The place that a finding cites: its file and its lines, in the version of the change that it is about."""
+"""The place that a finding cites: its file and its lines, in the old or the new version of the change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Cited:
     of: int = 1
     """Which occurrence of these lines in the file this is (1-based), and how many there are."""
     changed: bool = False
-    """It is in the new version of a changed file."""
+    """Whether the place is in the new version of a changed file."""
 
     @property
     def digest(self) -> str:
@@ -35,13 +35,13 @@ class Cited:
 
         A secret counts by its kind: its placeholder differs in every session.
         """
-        plain = (by_kind(line.rstrip("\r"), "") for line in self.lines)  # without its end, as in recorded dismissals
+        plain = (by_kind(line.rstrip("\r"), "") for line in self.lines)  # without "\r", as in recorded dismissals
         text = "\n".join(plain) + f"\n{self.nth}/{self.of}"
         return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def cited_place(finding: ReviewFinding, target: Target) -> Cited | None:
-    """The place that a finding cites; None if that is no file."""
+    """The place that a finding cites; None if it cites no file."""
     found = _place(finding.place, target)
     if found is None:
         return None
@@ -60,7 +60,7 @@ def cited_place(finding: ReviewFinding, target: Target) -> Cited | None:
 
 
 def _place(place: str, target: Target) -> tuple[Changed | None, str, int, int] | None:
-    # First, paths of the change as they are: they may contain what the citation syntax does not allow.
+    # First try the exact paths of the change: they may contain characters that the citation syntax does not allow.
     changes = {c.path: c for c in target.changes}
     if exact := exact_place(place, changes):
         return changes[exact.path], exact.path, exact.start, exact.end
@@ -103,7 +103,7 @@ def _spanned(every: Sequence[str], first: int, last: int, quote: str) -> tuple[i
 
 
 def _which(every: Sequence[str], lines: Sequence[str], first: int) -> tuple[int, int]:
-    """Which of all blocks with these lines this is, and how many there are. One more block makes it another one."""
+    """The number of this block among all blocks with the same lines, and the number of these blocks."""
     block, count = list(lines), len(lines)
     starts = [n for n, line in enumerate(every, 1) if line == block[0] and list(every[n - 1 : n - 1 + count]) == block]
     return starts.index(first) + 1, len(starts)

@@ -1,7 +1,7 @@
 """The comment on a pull request: the findings of a review with their code, what was fixed since, and the gate.
 
 It is made from a SARIF file. In CI that file comes from a job that the change under review controls, so every value is
-checked, cut and escaped: it changes no more than its own text.
+checked, cut and escaped, so that it cannot affect anything else in the comment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rebut.core.text import clean, counted, cut, squeeze
 MARKER = "<!-- rebut -->"
 """The first line of a comment, by which it is found again."""
 DATA = re.compile(r"(?m)^<!-- rebut-data ([A-Za-z0-9+/=]{1,40000}) -->$")
-"""On a line of its own: what a finding says is never at the start of a line without an escape."""
+"""A line of its own, which no finding can imitate: its text never begins a line without an escape."""
 LARGEST_REPORT = 10_000_000
 LONGEST = 60_000
 """Characters of a comment; GitHub takes 65,536."""
@@ -39,10 +39,10 @@ REPOSITORY = re.compile(r"[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}")
 
 @frozen
 class ReportedFinding:
-    """A finding as a report has it."""
+    """A finding as it is in a report."""
 
     key: str
-    """The same for the same finding about the same lines."""
+    """Equal in two reports for the same finding about the same lines."""
     severity: str
     category: str
     text: str
@@ -71,7 +71,7 @@ class ReviewReport:
     failing: tuple[str, ...]
     doubts: tuple[str, ...]
     analysed: bool
-    """Analysers reviewed, whose reports are complete: what they no longer report is fixed."""
+    """Whether analysers made the review: their reports are complete, so a finding they no longer report is fixed."""
     fixed: tuple[str, ...] = ()
     """Lines about what was fixed since an earlier review on record."""
     reviewers: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ def _footer(report: ReviewReport, base: str, commit: str) -> list[str]:
 
 
 def since(report: ReviewReport, earlier: EarlierComment) -> list[tuple[str, str, str, str]]:
-    """What the earlier comment had and this report no longer has; nothing if this review is inconclusive.
+    """The findings of the earlier comment that are not in this report; none if this review is inconclusive.
 
     A finding is the same by its cited lines or, if those have changed, by its words in the same file.
     """
@@ -237,7 +237,7 @@ def _data(report: ReviewReport, commit: str) -> str:
 
 
 def remembered(comment: str) -> EarlierComment:
-    """What an earlier comment of rebut remembers; nothing if it is another text."""
+    """What an earlier comment of rebut remembers; nothing if the text is not such a comment."""
     found = DATA.findall(comment.replace("\r\n", "\n")) if comment.lstrip().startswith(MARKER) else []
     if len(found) != 1:
         return EarlierComment()
@@ -260,7 +260,7 @@ def remembered(comment: str) -> EarlierComment:
 
 
 def read_report(text: str, where: str) -> ReviewReport:
-    """A report from the text of a SARIF file that rebut wrote. What does not fit is an error, never half a comment."""
+    """A report from the text of a SARIF file that rebut wrote. An unexpected value is an error, not left out."""
     hint = "Give the file that `rebut review --sarif FILE` wrote, or the id of a session."
     if len(text) > LARGEST_REPORT:
         raise UsageError(f"{where} is larger than {LARGEST_REPORT:,} characters", hint)

@@ -215,7 +215,7 @@ def load_dismissals(file: Path, *, private: bool) -> tuple[Dismissal, ...]:
 
 
 def add(file: Path, one: Dismissal, *, private: bool) -> None:
-    """Save a dismissal; the same one again replaces the first."""
+    """Save a dismissal; it replaces one with the same id."""
     with _locked(file):
         _write(file, [*(d for d in load_dismissals(file, private=private) if d.id != one.id), one], private=private)
 

@@ -74,9 +74,9 @@ class GateRuling:
 def stands(finding: ReviewFinding, *, applied: bool = False) -> bool:
     """Whether a finding counts against the change.
 
-    What a commit since an earlier review fixed no longer counts. What only the final version fixes still does, unless
-    that version was `applied`: then a finding that was seen to be fixed there no longer counts, and one that was judged
-    valid and not checked again is in doubt.
+    A finding that a commit has fixed since an earlier review no longer counts. A finding that only the final version
+    fixes still counts, unless that version was `applied`: then one that was seen to be fixed there no longer counts,
+    and one that was judged valid and not checked again is in doubt.
     """
     if finding.ruling == "invalid" or finding.struck or finding.status == "withdrawn" or finding.fixed_by:
         return False
@@ -99,14 +99,15 @@ def judge(
     outside = tuple(f.id for f in failed if f.outside and policy.outside == "pass")
     grave = [f for f in failed if f.id not in outside]
     if policy.counts == "shown":
-        # What was not run, or could not be, may hide what would be shown. Refuted is a result; so is no check at all.
+        # A check that gave no result might have shown the finding, which is therefore in doubt. "Refuted" is a result,
+        # and so is a finding without a check in a review that ran checks.
         unknown = [f for f in grave if f.id not in gone and stands(f, applied=applied) and _unproven(f, made)]
         grave = [f for f in grave if f.check is not None and f.check.mark == "shown"]
         doubts = (*doubts, *(f"{f.id}: {_unproven(f, made)}" for f in unknown))
     failing = tuple(f for f in grave if f.id not in gone and stands(f, applied=applied))
     gone_or_failing = {*gone, *(f.id for f in failing)}
     fixed = tuple(f.id for f in grave if f.is_fixed and f.id not in gone_or_failing)
-    # Changed lines show an attempt to fix the finding, and silence is no look at it.
+    # None of these shows a fix: changed lines may be only an attempt, and with no seat's word nothing was checked.
     for word, why in UNCHECKED.items():
         if ids := [f.id for f in grave if f.seen == word and f.id not in gone_or_failing]:
             doubts = (*doubts, f"{', '.join(ids)}: {why}")
@@ -138,7 +139,7 @@ class GateGrounds:
     pending: tuple[Dismissal, ...] = ()
     """Shared dismissals in the working tree: they hide findings, but count only once they are in the base commit."""
     asked_for: bool = False
-    """The user or the base commit asks for a gate."""
+    """Whether the user or the base commit asks for a gate."""
 
     @property
     def hiding(self) -> tuple[Dismissal, ...]:
@@ -186,7 +187,7 @@ async def grounds(workspace: Path, root: Path, target: Target, config: Config, f
 
 
 async def grounds_of(record: Record, flags: Wish | None = None) -> GateGrounds:
-    """The same for the review of a session, whatever the current folder is."""
+    """Read policy and dismissals for the review of a session, whatever the current folder is."""
     workspace = Path(record.opened.workspace)
     config = load_config(workspace=repository(workspace), env=os.environ)
     return await grounds(workspace, sessions.home(), reviewed_target(record), config, flags or Wish())
@@ -212,5 +213,5 @@ def stand(review: Review, held: GateGrounds, *, applied: bool = False) -> GatedR
 
 
 def with_threshold(held: GateGrounds, usual: str) -> GateGrounds:
-    """The same with a threshold, if none is set."""
+    """The grounds with the threshold `usual` if the policy sets none."""
     return held if held.policy.fail_on else replace(held, policy=replace(held.policy, fail_on=usual))

@@ -1,7 +1,7 @@
-"""The review of a branch at an earlier commit, on which a new review builds: only what is new is asked about.
+"""Builds the review of a branch on its review at an earlier commit, so that only the changes since are asked about.
 
-What changed since is read from git. A finding of the earlier review is carried over to where its lines are now. If its
-file is unchanged, it is kept as it was; otherwise the critic is asked what became of it.
+These changes are read from git. A finding of the earlier review is carried over to where its lines are now. If its
+file is unchanged, so is the finding; otherwise the critic is asked what became of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rebut.workspace.targets.target import target_of
 from rebut.workspace.targets.unread import unread_files
 
 BRANCH = "base:"
-"""The scope of a branch: its commits since it left another one."""
+"""The scope of a branch: its commits since its merge base with another one."""
 PROGRAMS = ("lint",)
 """Critics that cost nothing: they read everything again, and the earlier findings are compared with what they find."""
 MOST_COMMITS = 200
@@ -70,7 +70,7 @@ async def _since(
         return None
     redactor = Redactor(plan.redaction, environment.known_secrets)
     try:
-        if not await git.commit(review.target.new):  # rewritten since, and removed
+        if not await git.commit(review.target.new):  # the branch was rewritten, and git has removed the commit
             return None
         never = (*environment.never, *OWN_OUTPUT)
         drawn = await draw(git, review.target.new, target.new, redactor.door, never)
@@ -121,7 +121,7 @@ def _carried(finding: ReviewFinding, session: str, now: Mapping[str, Changed], d
 
 @frozen
 class _Place:
-    """Where a finding is now. `touched`: its lines have changed. `shown`: its file has."""
+    """Where a finding is now. `touched`: its lines have changed. `shown`: its file has, so the critic is asked."""
 
     name: str
     touched: bool = False
@@ -160,7 +160,7 @@ def _moved(spans: Sequence[Span], line: int, *, last: bool = False) -> int:
 
 
 async def _fixing_commit(git: Git, old: str, new: str, one: CarriedFinding, finding: ReviewFinding) -> str:
-    """The commit that changed what a finding cites, for people; several if that is not certain."""
+    """In words, the commit that changed the place a finding cites; several commits if it is not certain which."""
     cited = lines_of(finding.place)
     path = cited[0] if cited else finding.place
     if await git.merge_base(old, new) != old:

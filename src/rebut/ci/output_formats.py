@@ -37,7 +37,7 @@ ABOUT = {
 
 
 def log(standing: GatedReview) -> dict[str, Json]:
-    """Every open finding, dismissed ones as suppressed; invalid, struck and withdrawn ones only as a count."""
+    """The SARIF log: open findings, dismissed ones as suppressed; invalid, struck and withdrawn ones as a count."""
     review = standing.review
     held = [f for f in standing.counted.findings if stands(f)]
     categories = sorted({_category(f) for f in held})
@@ -82,7 +82,7 @@ def _rule(category: str) -> dict[str, Json]:
 
 
 def _fixed(finding: ReviewFinding, place: Cited | None) -> dict[str, Json]:
-    """A finding of an earlier review that a commit fixed. It is no result: readers of SARIF would take it for open."""
+    """A finding of an earlier review that a commit fixed. As a SARIF result, readers would take it for open."""
     return {
         "id": finding.id,
         "severity": finding.severity,
@@ -169,7 +169,7 @@ def _fixes(finding: ReviewFinding, place: Cited) -> list[Json]:
     held = any(PLACEHOLDER.search(text) for text in (finding.fix, *place.lines))
     if not finding.fix or not sure or held:
         return []
-    # A region without columns ends before its last line end, and so does what takes its place.
+    # A region without columns ends before its last line end, so the text that replaces it has none either.
     fix = valid_unicode(finding.fix).rstrip("\r\n")
     change: Json = {"deletedRegion": _region(place), "insertedContent": {"text": fix}}
     about = _plain(finding.action) or "The text that the review proposes."

@@ -27,7 +27,7 @@ from rebut.workspace.targets.target import Target, target_of, text_target
 from rebut.workspace.targets.unread import UnreadFiles, not_read, unread_files
 
 OF_TARGET = ("kind", "scope", "text", "diff", "changes", "base", "new", "left_out")
-"""What two reviews of the same target have in common."""
+"""The fields of a target that are equal in two reviews of the same target."""
 
 
 @frozen
@@ -60,7 +60,7 @@ class Review:
         return cls(session, outcome, outcome.review, target)
 
     def unread(self, accepted: Sequence[str] = ()) -> UnreadFiles:
-        """What of its target was not read; `accepted` are the paths that today's policy permits."""
+        """The files of its target that were not read; `accepted` are the paths that today's policy permits."""
         return unread_files(self.outcome.unread or self.target.left_out, accepted)
 
     def doubts(self, accepted: Sequence[str] = ()) -> tuple[str, ...]:
@@ -96,8 +96,8 @@ def _sets_its_own_rules(target: Target) -> bool:
 def is_out_of_reach(root: Path, workspace: Path, env: Mapping[str, str]) -> bool:
     """Whether the change under review cannot have written the records in `root`.
 
-    A gate builds on no others. A folder within the workspace may come with the change, and what a CI machine restores
-    from a cache or an artifact may have been stored by a job that runs the change.
+    A gate relies only on such records. A folder inside the workspace may come with the change, and files that a CI
+    machine restores from a cache or an artifact may have been stored by a job that runs the change.
     """
     if env.get("CI", "").strip().lower() not in ("", "0", "false") or env.get("GITHUB_ACTIONS"):
         return False
@@ -107,9 +107,9 @@ def is_out_of_reach(root: Path, workspace: Path, env: Mapping[str, str]) -> bool
 def reusable_review(root: Path, plan: Plan) -> Record | None:
     """The newest ended, conclusive review that this plan would only repeat.
 
-    The gate is not part of the comparison: the recorded outcome is judged by today's policy. There is none with
-    --context, since the contents of those files are not compared, nor for a target without a base commit (a text or
-    one file), which may be compared with any file of the workspace.
+    The gate is not part of the comparison: the recorded outcome is judged by today's policy. With --context no review
+    is reused, since the contents of those files are not compared; nor for a target without a base commit (a text or
+    one file), whose review may cite any file of the workspace.
     """
     if plan.target is None or plan.context or not plan.target.base:
         return None
@@ -126,7 +126,7 @@ def reusable_review(root: Path, plan: Plan) -> Record | None:
 
 
 def is_whole(record: Record) -> bool:
-    """Whether a review ended, is conclusive, and had no files beside its target."""
+    """Whether a review ended, is conclusive, and had no files as context."""
     outcome = outcome_of(record)
     return outcome is not None and outcome.conclusive and outcome.complete and "context" not in record.facts
 
@@ -134,7 +134,7 @@ def is_whole(record: Record) -> bool:
 def same_under_way(root: Path, plan: Plan) -> Record | None:
     """The debate that this plan would only repeat, if a process runs it now or it waits for its caller.
 
-    A program that lost sight of its debate, and starts it again, gets the one that it has begun.
+    A program that lost track of its debate, and starts it again, gets the debate that it has begun.
     """
     if plan.context:
         return None  # the contents of those files are not compared
@@ -156,7 +156,7 @@ def same_under_way(root: Path, plan: Plan) -> Record | None:
 
 
 def asked_for(plan: Plan, root: Path) -> str:
-    """Who would be asked, and how, as a text that is the same for the same."""
+    """The seats that a plan asks, and its settings, as a text for comparison."""
     made = opened(plan, root, "")
     return _key(made.protocol, made.protocol_version, __version__, made.settings, made.seats)
 
@@ -175,7 +175,7 @@ def _key(
 
 
 def _about(target: Target) -> str:
-    """What is reviewed. A secret counts by its kind, which is all that a model gets of it."""
+    """The target as a text for comparison. A secret counts by its kind, which is all that models see of it."""
     data = target.to_json()
     # Files that earlier reviews wrote are not part of the change.
     data["left_out"] = [line for line in target.left_out if OUTPUT not in line]

@@ -79,7 +79,7 @@ def rewritten(
         if file is not None and file.is_link and text is not None:
             raise NotExact(f"{part.path} is a link")
         if file is not None and known is None:
-            file = _hidden(file)
+            file = _with_placeholders(file)
         real = None if file is None else file.real
         new = None if text is None else restored(file, text, part.spans, known)
         sides = BothTexts(real, new)
@@ -104,7 +104,7 @@ def restored(file: FileOnDisk | None, text: str, spans: tuple[Span, ...], known:
         for n in range(span.new, span.new_end):
             # A new line ends like the one that it replaces, or the one above it: a file may mix line ends.
             end = _end(ends, min(span.old + n - span.new, max(span.old_end - 1, span.old - 1)))
-            out.append(_valued(rows[n], known) + (end if n < len(rows) - 1 else ""))
+            out.append(_with_values(rows[n], known) + (end if n < len(rows) - 1 else ""))
         done = span.old_end
     out += (line + end for line, end in zip(lines[done:], ends[done:], strict=True))
     return mark + "".join(out)
@@ -116,7 +116,7 @@ def _end(ends: list[str], n: int) -> str:
     return ends[n] or (ends[n - 1] if n else "") or "\n"
 
 
-def _valued(line: str, known: Mapping[str, str] | None) -> str:
+def _with_values(line: str, known: Mapping[str, str] | None) -> str:
     for mark in PLACEHOLDER.findall(line) if known is not None else ():
         assert known is not None
         if mark not in known or "\n" in known[mark]:
@@ -125,7 +125,7 @@ def _valued(line: str, known: Mapping[str, str] | None) -> str:
     return line
 
 
-def _hidden(file: FileOnDisk) -> FileOnDisk:
+def _with_placeholders(file: FileOnDisk) -> FileOnDisk:
     """The file, with each line that contains a secret as the debate sees it."""
     split = ENDS.split(file.real.removeprefix(BOM))
     seen = file.seen.split("\n")

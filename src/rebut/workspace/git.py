@@ -48,7 +48,7 @@ OFF = (
     "maintenance.auto=false",
     "safe.bareRepository=explicit",
 )
-NO_MORE: Mapping[str, str] = {}
+NO_VARIABLES: Mapping[str, str] = {}
 KEPT_ENV = ("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "SUDO_UID")
 """The last one tells git, under sudo, that the repository of the user who called sudo may be read."""
 SET_ENV = {
@@ -210,7 +210,7 @@ class Git:
         codes: tuple[int, ...] = (0,),
         cap: int = OUTPUT_CAP,
         feed: bytes = b"",
-        more: Mapping[str, str] = NO_MORE,
+        more: Mapping[str, str] = NO_VARIABLES,
     ) -> bytes:
         """What one git command prints; `feed` goes to its standard input, `more` to its environment.
 
@@ -240,7 +240,7 @@ class Git:
     async def staged_tree(self) -> str:
         """The tree that `git commit` would commit now. In a hook, GIT_INDEX_FILE may name another index."""
         index = os.environ.get("GIT_INDEX_FILE", "")
-        more = {"GIT_INDEX_FILE": str(Path(self.top, index))} if index else NO_MORE
+        more = {"GIT_INDEX_FILE": str(Path(self.top, index))} if index else NO_VARIABLES
         return (await self.run("write-tree", more=more)).decode().strip()
 
     async def names(self, *args: str) -> tuple[str, ...]:
@@ -395,7 +395,7 @@ async def refusal(folder: Path) -> tuple[str, str]:
         said = error.said.splitlines()[0].removeprefix("fatal: ") if error.said else error.message
         return f"git does not read {found}: {said}", trust if owned else f"Look at {found / '.git'}."
     place = os.fsdecode((await Git(folder, exe, off()).run("rev-parse", "--absolute-git-dir")).strip())
-    if not _names(Path(place), found):
+    if not _is_git_folder_of(Path(place), found):
         return f"{found / '.git'} leads to {place}, which does not name {found} as its working tree", trust
     if outside := _leads_outside(Path(place), found):
         return f"{outside} leads to another repository, outside {found}", trust
@@ -416,10 +416,10 @@ def belongs(home: Path, top: Path) -> bool:
     of them would be shown to the models as deleted. The same would happen if the git folder took its branches or
     objects from another repository.
     """
-    return _names(home, top) and _leads_outside(home, top) is None
+    return _is_git_folder_of(home, top) and _leads_outside(home, top) is None
 
 
-def _names(home: Path, top: Path) -> bool:
+def _is_git_folder_of(home: Path, top: Path) -> bool:
     """Whether a git folder is inside the working tree `top`, or names `top` as its working tree."""
     home, top = home.resolve(), top.resolve()
     if home.is_relative_to(top):

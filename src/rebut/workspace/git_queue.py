@@ -18,7 +18,7 @@ Run = Callable[[], Awaitable[ProcessResult]]
 
 
 @frozen
-class _Shared:
+class _SharedRun:
     """A run that has not begun, and the callers that wait for it."""
 
     task: asyncio.Task[ProcessResult]
@@ -30,7 +30,7 @@ class GitQueue:
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(AT_ONCE)
-        self._next: dict[Hashable, _Shared] = {}
+        self._next: dict[Hashable, _SharedRun] = {}
 
     async def run(self, key: Hashable, run: Run) -> ProcessResult:
         """The result of a command. Equal keys mean the same command in the same folder."""
@@ -39,20 +39,20 @@ class GitQueue:
                 return await run()
         shared = self._next.get(key)
         if shared is None:
-            shared = self._next[key] = _Shared(asyncio.ensure_future(self._in_turn(key, run)), set())
-        who = object()
-        shared.waiting.add(who)
+            shared = self._next[key] = _SharedRun(asyncio.ensure_future(self._in_turn(key, run)), set())
+        caller = object()
+        shared.waiting.add(caller)
         try:
             return await asyncio.shield(shared.task)
         except asyncio.CancelledError:
-            if shared.waiting == {who}:  # no other debate needs it
+            if shared.waiting == {caller}:  # no other debate needs it
                 if self._next.get(key) is shared:
                     del self._next[key]
                 shared.task.cancel()
                 await asyncio.wait([shared.task])  # until its process has ended
             raise
         finally:
-            shared.waiting.discard(who)
+            shared.waiting.discard(caller)
 
     async def _in_turn(self, key: Hashable, run: Run) -> ProcessResult:
         async with self._turns:

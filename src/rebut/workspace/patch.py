@@ -56,21 +56,21 @@ async def try_patch(view: Workspace | None, patch: str, *, reverse: bool = False
     exe = installed()
     if exe is None:
         return Patched(complaint=NO_GIT)
-    with temporary_folder() as made:
-        top = made / "tree"
+    with temporary_folder() as folder:
+        top = folder / "tree"
         await asyncio.to_thread(write_files, top, before, modes)
-        file = made / "patch"
+        file = folder / "patch"
         await asyncio.to_thread(file.write_bytes, patch.encode("utf-8", "replace"))
         git = scratch(top, exe)
         await git.run("init", "-q", "--template=", ".")
         complaint = ""
         # The most frequent mistake of models is a hunk with right lines and wrong counts: `--recount` ignores these.
-        way = ("--reverse",) if reverse else ()
-        for more in (way, (*way, "--recount")):
+        direction = ("--reverse",) if reverse else ()
+        for more in (direction, (*direction, "--recount")):
             try:
                 await git.run("apply", *more, str(file))  # all of it or nothing
             except GitFailed as error:
-                complaint = complaint or _complaint(error.said or error.message, str(made))
+                complaint = complaint or _complaint(error.said or error.message, str(folder))
                 continue
             after = new_modes(patch, modes)
             if LINK in after.values():  # the patch renames a link
@@ -93,11 +93,11 @@ async def difference(
     new_modes = {**old_modes, **(modes or {})}
     if exe is None or (before == dict(files) and new_modes == old_modes):
         return ""
-    with temporary_folder() as made:
+    with temporary_folder() as folder:
         for side, texts, side_modes in (("a", before, old_modes), ("b", files, new_modes)):
-            await asyncio.to_thread(write_files, made / side, texts, side_modes)
+            await asyncio.to_thread(write_files, folder / side, texts, side_modes)
         flags = ("--no-index", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--no-prefix", "--text")
-        said = await scratch(made, exe).run("diff", *flags, "a", "b", codes=(0, 1))
+        said = await scratch(folder, exe).run("diff", *flags, "a", "b", codes=(0, 1))
     return said.decode("utf-8", "replace")
 
 
@@ -140,5 +140,5 @@ def _read(top: Path, names: Iterable[str]) -> dict[str, str | None]:
     return out
 
 
-def _complaint(said: str, made: str) -> str:
-    return said.replace(made + os.sep, "").strip()[:1500] or "git apply refuses it"
+def _complaint(said: str, folder: str) -> str:
+    return said.replace(folder + os.sep, "").strip()[:1500] or "git apply refuses it"

@@ -106,14 +106,14 @@ async def take(
     """
     git = await Git.open(root)
     top, named = await event_loop.in_thread(_inside, git.top if git else root, root, include)
-    kept = _Keep(top, keep, redact, tuple(never), tuple(clean_name(name) for name in named))
-    kept.folder = await event_loop.in_thread(_below, top, root)
+    builder = _SnapshotBuilder(top, keep, redact, tuple(never), tuple(clean_name(name) for name in named))
+    builder.folder = await event_loop.in_thread(_below, top, root)
     if git is None:
-        await event_loop.in_thread(kept.folders, named)
-        return await event_loop.in_thread(kept.snapshot, "files" if named else "none", "")
+        await event_loop.in_thread(builder.folders, named)
+        return await event_loop.in_thread(builder.snapshot, "files" if named else "none", "")
     changes = await git.changes()
-    await event_loop.in_thread(kept.changes, changes, named)
-    return await event_loop.in_thread(kept.snapshot, "git", changes.head)
+    await event_loop.in_thread(builder.changes, changes, named)
+    return await event_loop.in_thread(builder.snapshot, "git", changes.head)
 
 
 def _inside(top: Path, root: Path, include: Sequence[str]) -> tuple[Path, list[str]]:
@@ -138,7 +138,7 @@ def _relative(top: Path, root: Path, path: str) -> str:
     return str(place.relative_to(top))
 
 
-class _Keep:
+class _SnapshotBuilder:
     """Takes a snapshot file by file, with caps on the number and the size of all copies."""
 
     def __init__(

@@ -68,8 +68,8 @@ class _File:
 
     delta: Delta
     path: str
-    old: Got = None
-    new: Got = None
+    old: Side = None
+    new: Side = None
     lines: Lines | None = None
 
 
@@ -114,7 +114,7 @@ def _chosen(top: Path, every: Sequence[Delta], never: Sequence[str], drawn: Draw
         elif any(is_never_sent(name, never) for name in names):
             drawn.left_out.append(f"{printable_name(path)}: {why_never(*names)}")
         elif delta.is_submodule:
-            drawn.left_out.append(f"{printable_name(path)}: {_moved(delta)}")
+            drawn.left_out.append(f"{printable_name(path)}: {_submodule_change(delta)}")
         elif len(files) >= MOST_FILES:
             drawn.left_out.append(f"{printable_name(path)}: beyond the {MOST_FILES:,} files that are read")
         else:
@@ -124,7 +124,7 @@ def _chosen(top: Path, every: Sequence[Delta], never: Sequence[str], drawn: Draw
     return files
 
 
-def _moved(delta: Delta) -> str:
+def _submodule_change(delta: Delta) -> str:
     old, new = delta.modes
     if old == NONE:
         return "a submodule, added; what is inside it is not read"
@@ -214,9 +214,9 @@ def _renamed(files: Sequence[_File], redact: Redact, drawn: Drawn) -> dict[str, 
         name: printable_name(name) for file in files for name in (file.path, clean_name(file.delta.old_path)) if name
     }
     clean = redact_all(plain.values(), redact)
-    held = {name: redact(name) for name, told in plain.items() if clean[told] != told}
-    drawn.notes += [f"{clean[plain[name]]}: this name is not shown as it is" for name in held]
-    return held
+    renamed = {name: redact(name) for name, printable in plain.items() if clean[printable] != printable}
+    drawn.notes += [f"{clean[plain[name]]}: this name is not shown as it is" for name in renamed]
+    return renamed
 
 
 def _modes(file: _File, new: FileSide | None) -> tuple[str, str]:
@@ -369,7 +369,7 @@ class FileSide:
         return self.data.count(b"\n")
 
 
-Got = FileSide | Unread | None
+Side = FileSide | Unread | None
 """None where the file does not exist on this side."""
 
 
@@ -392,16 +392,16 @@ async def blobs(git: Git, files: Sequence[Delta], *, both: bool) -> Mapping[str,
     return await git.objects(list(dict.fromkeys(wanted)), FILE_CAP, CHANGE_CAP)
 
 
-def disk_side(found: FileBytes | Unread | None) -> Got:
+def disk_side(found: FileBytes | Unread | None) -> Side:
     """A file of the working tree as one side of a change."""
     return side_of(found.data, is_link=found.is_link) if isinstance(found, FileBytes) else found
 
 
-def old_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:
+def old_side(file: Delta, found: Mapping[str, bytes | int]) -> Side:
     return None if file.modes[0] == NONE else side_of(found.get(file.old_oid), is_link=file.modes[0] == LINK)
 
 
-def new_side(file: Delta, found: Mapping[str, bytes | int]) -> Got:
+def new_side(file: Delta, found: Mapping[str, bytes | int]) -> Side:
     return None if file.modes[1] == NONE else side_of(found.get(file.new_oid), is_link=file.modes[1] == LINK)
 
 
@@ -449,9 +449,9 @@ class Own:
     """Recognises rebut's own files in a project."""
 
     def __init__(self, top: Path) -> None:
-        kept = sessions.home()
-        inside = kept.is_relative_to(top) and kept != top
-        self.sessions = f"{kept.relative_to(top).as_posix()}/" if inside else ""
+        home = sessions.home()
+        inside = home.is_relative_to(top) and home != top
+        self.sessions = f"{home.relative_to(top).as_posix()}/" if inside else ""
         self._top, self._folders = top, dict[str, bool]()
 
     def __contains__(self, path: str) -> bool:

@@ -69,9 +69,9 @@ async def rebuild(root: Path, text: str, redact: Redact, never: Sequence[str]) -
     pairs = dict[str, tuple[str, str | None, str | None]]()
     for n, (way, other, is_in) in sorted(fitted.items()):
         old, new = way.path(wanted[n].old), way.path(wanted[n].new)
-        standing, made = _read(folder, new if is_in else old), other.get(old if is_in else new)
+        on_disk, made = _read(folder, new if is_in else old), other.get(old if is_in else new)
         # A log of several commits may contain a file more than once.
-        pairs.setdefault(new or old, (old, *((made, standing) if is_in else (standing, made))))
+        pairs.setdefault(new or old, (old, *((made, on_disk) if is_in else (on_disk, made))))
     texts = [text for _, *both in pairs.values() for text in both if text is not None]
     clean = await asyncio.to_thread(redact_all, texts, redact)
     sections, changes = list[str](), list[Changed]()

@@ -76,7 +76,7 @@ async def compared(git: Git, scope: Scope) -> Compared:
     match scope.kind:
         case "staged":
             # Both are trees: files that are not staged, or staged in part, count as git would commit them.
-            head = await git.commit("HEAD") or await _nothing(git)
+            head = await git.commit("HEAD") or await _empty_tree(git)
             return Compared(head, await git.staged_tree(), "what is staged, compared with HEAD")
         case "commit":
             return await _commit(git, scope.first)
@@ -87,7 +87,7 @@ async def compared(git: Git, scope: Scope) -> Compared:
         case _:
             head = await git.commit("HEAD")
             notes = tuple(await _changed_submodules(git)) if head else ()
-            return Compared(head or await _nothing(git), "", "the working tree, compared with HEAD", notes)
+            return Compared(head or await _empty_tree(git), "", "the working tree, compared with HEAD", notes)
 
 
 async def _changed_submodules(git: Git) -> list[str]:
@@ -114,13 +114,13 @@ async def _changed_submodules(git: Git) -> list[str]:
     return notes
 
 
-async def _nothing(git: Git) -> str:
+async def _empty_tree(git: Git) -> str:
     kind = (await git.run("rev-parse", "--show-object-format")).strip()
     return EMPTY_TREES[64 if kind == b"sha256" else 40]
 
 
 async def _commit(git: Git, ref: str) -> Compared:
-    commit = await _found(git, ref)
+    commit = await _commit_id(git, ref)
     parents = await git.parents(commit)
     if not parents:
         return Compared(EMPTY_TREES[len(commit)], commit, f"commit {ref}, the first of its history")
@@ -131,20 +131,20 @@ async def _commit(git: Git, ref: str) -> Compared:
 
 
 async def _base(git: Git, branch: str) -> Compared:
-    head, base = await _head(git), await _found(git, branch)
-    parted = await _parted(git, branch, base, "HEAD", head)
+    head, base = await _head(git), await _commit_id(git, branch)
+    ancestor = await _common_ancestor(git, branch, base, "HEAD", head)
     notes: tuple[str, ...] = ()
     if await git.run("diff-index", "--name-only", "--ignore-submodules=all", head, codes=(0, 1)):
         notes = ("uncommitted changes are not part of this; --scope uncommitted selects them",)
-    return Compared(parted, head, f"HEAD, compared with its merge base with {branch} ({parted[:12]})", notes)
+    return Compared(ancestor, head, f"HEAD, compared with its merge base with {branch} ({ancestor[:12]})", notes)
 
 
 async def _range(git: Git, scope: Scope) -> Compared:
-    first, second = await _found(git, scope.first), await _found(git, scope.second)
+    first, second = await _commit_id(git, scope.first), await _commit_id(git, scope.second)
     if scope.from_merge_base:
-        parted = await _parted(git, scope.first, first, scope.second, second)
-        looked_at = f"{scope.second}, compared with its merge base with {scope.first} ({parted[:12]})"
-        return Compared(parted, second, looked_at)
+        ancestor = await _common_ancestor(git, scope.first, first, scope.second, second)
+        looked_at = f"{scope.second}, compared with its merge base with {scope.first} ({ancestor[:12]})"
+        return Compared(ancestor, second, looked_at)
     notes: tuple[str, ...] = ()
     if await git.merge_base(first, second) != first:
         notes = (
@@ -161,7 +161,7 @@ async def _head(git: Git) -> str:
     return head
 
 
-async def _found(git: Git, ref: str) -> str:
+async def _commit_id(git: Git, ref: str) -> str:
     commit = await git.commit(ref)
     if commit:
         return commit
@@ -170,11 +170,11 @@ async def _found(git: Git, ref: str) -> str:
     raise UsageError(f"there is no commit, branch or tag {ref!r} in {git.top}", await _why_missing(git))
 
 
-async def _parted(git: Git, one: str, one_id: str, other: str, other_id: str) -> str:
-    parted = await git.merge_base(one_id, other_id)
-    if not parted:
+async def _common_ancestor(git: Git, one: str, one_id: str, other: str, other_id: str) -> str:
+    ancestor = await git.merge_base(one_id, other_id)
+    if not ancestor:
         raise UsageError(f"{one} and {other} have no commit in common here", await _why_missing(git))
-    return parted
+    return ancestor
 
 
 async def _why_missing(git: Git) -> str:

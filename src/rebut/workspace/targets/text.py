@@ -120,7 +120,7 @@ ENDINGS = {
     **dict.fromkeys(("terraform", "hcl", "tf"), "tf"),
     **dict.fromkeys(("perl", "pl"), "pl"),
 }
-SAME = frozenset(
+SAME_ENDINGS = frozenset(
     (
         *("c", "h", "java", "php", "sql", "json", "toml", "html", "css", "scss", "jsx", "tsx", "swift", "lua", "r"),
         *("xml", "ini", "vue", "zig", "dart", "ex", "scala"),
@@ -257,7 +257,7 @@ def _outdented(line: str, indent: str) -> str:
 def _ending(info: str, body: Sequence[str]) -> str:
     words = re.split(r"[\s{,:]+", info.strip().strip("{").lstrip(".").lower(), maxsplit=1)
     word = words[0] if words else ""
-    known = ENDINGS.get(word) or (word if word in SAME else "")
+    known = ENDINGS.get(word) or (word if word in SAME_ENDINGS else "")
     first = next((n for n, line in enumerate(body) if line.strip()), 0)
     return known or ("diff" if diff_end(body, first) else "txt")
 
@@ -275,7 +275,7 @@ CODE_LINE = re.compile(
     r"|(?:from\s+\S+\s+)?import\s+[\w{*\"']|\#include\b|return\b.*|@\w+|(?:if|for|while|switch|elif|else|try)\b.*[:{]\s*$"
     r"|[\w.\[\]\"']+\s*(?::\s*\w+\s*)?[-+*/|&]?=\s*\S|[\w.]+\(.*\)\s*[;{:]?\s*$|.*[;{}]\s*$|</?\w[^>]*>\s*$)"
 )
-CODE = frozenset(f".{ending}" for ending in {*ENDINGS.values(), *SAME, *ENDINGS} - {"md", "markdown"})
+CODE = frozenset(f".{ending}" for ending in {*ENDINGS.values(), *SAME_ENDINGS, *ENDINGS} - {"md", "markdown"})
 
 
 @frozen

@@ -24,9 +24,9 @@ from rebut.proof.sandbox import Inside, Mount, Sandbox
 from rebut.workspace.tree import Workspace
 
 MOST_PRINTED = 80
-"""Characters of what a check printed, in a line about it."""
+"""The most characters of a check's output in a line about it."""
 AGAIN = 2
-"""How often a check that shows something is run again: one that looks at the clock, or at chance, gives itself away."""
+"""How often a check that shows something is run again, since its result may depend on time or chance."""
 
 
 @dataclass
@@ -111,9 +111,9 @@ class CheckRunner:
         )
 
     async def side(self, check: CodeCheck, sides: CheckedSides) -> tuple[str, str]:
-        """What a check does on the new side alone: passes, fails or cannot run; empty if it was not run. And why.
+        """What a check does on the new side alone (passes, fails or cannot run; empty if it was not run), and why.
 
-        One that is to print something passes if it prints that.
+        A check that should print something passes if it prints that.
         """
         box, runner = await sandbox.find_sandbox(self.env), self.tables.get(check.runner)
         found = self._interpreter(runner.needs) if runner else f"no runner is called {check.runner}"
@@ -134,7 +134,7 @@ class CheckRunner:
         return got.side, self.redact(got.why)
 
     def _hints(self, runner: Runner, check: CodeCheck, sides: CheckedSides) -> list[str]:
-        """What the judge must know about a check beside its mark."""
+        """What the judge must know about a check besides its mark."""
         hints = ["it reads files or starts programs by itself"] if runner.reads_files(check.code) else []
         left_out = [name for name in sides.changed if is_configuration(name, configuration_globs())]
         if left_out:
@@ -164,7 +164,7 @@ class CheckRunner:
         return self._turns
 
     async def copy(self, side: Workspace | None, name: str, like: str = "") -> Copied:
-        """The copy of a side, made once. `like` names another one, with which it shares equal files."""
+        """The copy of a side, made once. `like` names another copy, with which it shares equal files."""
         if side is None:
             return Copied(self._empty(), 0)
         if name not in self._copies:
@@ -172,7 +172,7 @@ class CheckRunner:
         return await self._copies[name]
 
     async def _lay(self, side: Workspace, name: str, like: str) -> Copied:
-        folder = self._own() / secrets.token_hex(8)  # a check can see the name, which must not tell its side
+        folder = self._own() / secrets.token_hex(8)  # a check can see the name, which must not reveal its side
         folder.mkdir()
         other = (await self._copies[like]).folder if like in self._copies else None
         return await lay(side, folder, like=other)
@@ -193,7 +193,7 @@ class CheckRunner:
 
 @dataclass
 class _Run:
-    """One check on its way to a mark."""
+    """Runs one check on both sides, and gives it a mark."""
 
     of: CheckRunner
     box: Sandbox
@@ -225,7 +225,7 @@ class _Run:
     def _decided(
         self, both: tuple[SideResult, SideResult], versus: str, sides: CheckedSides, *, has_files: bool
     ) -> tuple[CheckMark, str]:
-        """The mark that follows from a run on the new version and one beside it."""
+        """The mark and the reason that follow from a run on the new version and the run that it is compared with."""
         new, other = both
         shows, no_old = self.check.shows, sides.old is None
         if new.side == "cannot run":
@@ -252,11 +252,11 @@ class _Run:
         return "shown", "it fails on the new version and passes on the old one"
 
     def prints(self, one: SideResult) -> bool:
-        """Whether a run printed what it was to print."""
+        """Whether a run printed the text that the check expects."""
         return one.out.strip() == self.check.prints.strip()
 
     def _independent(self, same: bool, sides: CheckedSides, has_files: bool, what: str) -> tuple[CheckMark, str]:
-        """Whether a check that does what it says depends on the project: else it shows nothing about it."""
+        """The mark of a check that does what it says. If it does the `same` without the project, it shows nothing."""
         if not same:
             return "shown", f"it {what.partition(' ')[0]} as it should"
         if sides.of_project and has_files:
@@ -264,7 +264,7 @@ class _Run:
         return "shown", f"it {what} without the project's files as well"
 
     async def _both(self, new: Path, other: Path) -> tuple[SideResult, SideResult]:
-        """Both runs at the same time, so that the clock tells them nothing about the side that they are on."""
+        """Run the check on both sides at the same time, so that the clock does not tell it which side it is on."""
         first, second = await asyncio.gather(self._once(new), self._once(other))
         return first, second
 

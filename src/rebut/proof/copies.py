@@ -19,7 +19,7 @@ from rebut.workspace.tree import Text, Workspace
 MOST_BYTES = 100_000_000
 MOST_FILES = 20_000
 WRITTEN = 1_600_000_000
-"""The time at which every file of a copy was written: it must not tell a check which side it is on."""
+"""The modification time of every file in a copy: the same on both sides, so that no check can tell them apart."""
 
 
 @frozen
@@ -42,8 +42,8 @@ async def lay(
 ) -> Copied:
     """Write the files of one side into an empty folder.
 
-    `without` are globs of names that are left out: configuration, unless others are given. A file that is the same in
-    `like`, an earlier copy, is linked to it, which is safe as long as nothing writes into either.
+    `without` are globs of names that are left out, by default those of configuration. A file that is the same in
+    `like`, an earlier copy, becomes a hard link to it, which is safe as long as nothing writes into either copy.
     """
     globs = configuration_globs() if without is None else without
     wanted = [name for name in await side.names() if HIDDEN not in name and not is_configuration(name, globs)]
@@ -66,7 +66,7 @@ async def lay(
 
 
 def is_configuration(name: str, globs: Iterable[str]) -> bool:
-    """Whether a path, or a folder above it, has such a name."""
+    """Whether the name of a file, or of a folder above it, matches one of the globs."""
     return any(fnmatchcase(part, glob) for part in name.casefold().split("/") for glob in globs)
 
 

@@ -1,7 +1,7 @@
 """The project's own interpreters and packages, as the sandbox mounts them: Python, Node and Go, at neutral places.
 
-The repository must not choose what of this machine a check can read. So an environment is used only if it looks like
-one, and only its programs and libraries are mounted.
+The repository must not choose which files of this machine a check can read. So a folder is used as an environment only
+if it looks like one, and only its programs and libraries are mounted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LAUNCHER = "/rebut/launcher.py"
 
 @frozen
 class Interpreter:
-    """An interpreter: what is mounted for it, and the names that the command of a runner may use for it."""
+    """An interpreter: what is mounted for it, and the names by which a runner's command refers to it."""
 
     inside: Inside
     names: Mapping[str, str]
@@ -84,7 +84,7 @@ def _base_of(venv: Path) -> PythonInstall | None:
 
 
 def _base(program: Path) -> PythonInstall | None:
-    """An installation by its program; None if that is not one."""
+    """The installation that a program belongs to; None if it does not look like one."""
     home = program.parent.parent
     libraries = [lib for lib in sorted((home / "lib").glob("python3*")) if (lib / "os.py").is_file()]
     name = program.name
@@ -92,7 +92,7 @@ def _base(program: Path) -> PythonInstall | None:
         return None
     if not any(lib.name == name or name == "python3" for lib in libraries):
         return None
-    if program.is_relative_to("/usr"):  # which is mounted as a whole
+    if program.is_relative_to("/usr"):  # /usr is mounted as a whole
         return PythonInstall(str(home), str(program), Inside())
     mounts = [Mount(program, f"/python/bin/{name}"), *(Mount(lib, f"/python/lib/{lib.name}") for lib in libraries)]
     mounts += [Mount(one, f"/python/lib/{one.name}") for one in sorted((home / "lib").glob("lib*.so*"))]
@@ -102,7 +102,7 @@ def _base(program: Path) -> PythonInstall | None:
 
 
 def _packages(venv: Path) -> Path | None:
-    """The folder with the packages of a virtual environment, if it is inside of it."""
+    """The folder with the packages of a virtual environment; None if it is not inside the environment."""
     found = [real(one) for one in sorted((venv / "lib").glob("python3*/site-packages"))]
     top = real(venv)
     return next((one for one in found if one.is_relative_to(top) and one.is_dir()), None)

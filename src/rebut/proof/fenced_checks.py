@@ -1,4 +1,4 @@
-"""Checks in a text: a fenced block below a line with `check:`, and what it is to show behind these words.
+"""Checks in a text: fenced blocks of code, each below a line with `check:` and what the check should show.
 
     check: prints 3
 
@@ -6,7 +6,7 @@
     print(1 + 2)
     ```
 
-Behind `check:` is `passes`, which is also meant by nothing, `fails`, or `prints` and the text.
+After `check:` comes `passes` (the default), `fails`, or `prints` and the text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FencedCheck:
     line: int
     check: CodeCheck
     wrong: str = ""
-    """Why it cannot be run: no language is given, or none that a runner has."""
+    """Why it cannot be run: no language is given, or no runner has it."""
 
 
 def fenced_checks(text: str, runners: Mapping[str, Runner]) -> list[FencedCheck]:
@@ -37,7 +37,7 @@ def fenced_checks(text: str, runners: Mapping[str, Runner]) -> list[FencedCheck]
     languages = {language: runner.name for runner in runners.values() for language in runner.languages}
     lines, found, n = text.split("\n"), list[FencedCheck](), 0
     while n < len(lines):
-        if opened := FENCE.match(lines[n]):  # a block that no line announces: what is in it announces nothing
+        if opened := FENCE.match(lines[n]):  # a block that is no check: lines in it announce no checks
             n = _end(lines, n, opened["fence"]) + 1
             continue
         said = SAYS.match(lines[n])

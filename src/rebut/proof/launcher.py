@@ -8,7 +8,7 @@ import os
 import sys
 
 CANNOT = (ImportError, SyntaxError, NameError)
-"""What a check raises by itself if it does not fit the project. Raised inside of the project it is a failure."""
+"""Raised by the check's own code, they mean that it does not fit the project. Raised by the project, it fails."""
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     report = os.dup(2)
     if kind == "pytest":
         import pytest  # noqa: F401 - before the project can be imported: it may have a file of that name
-    # Behind Python's own modules, so that no file of the project takes the place of one; before installed packages.
+    # The project comes after Python's own modules, so that none of its files replaces one; before installed packages.
     own = [place for place in ("/w/src", "/w") if os.path.isdir(place)]  # noqa: PTH112
     at = next((n for n, place in enumerate(sys.path) if place.endswith("-packages")), len(sys.path))
     sys.path[at:at] = own
@@ -51,7 +51,7 @@ def as_script(file: str) -> str:
 
 
 def is_own(error: BaseException, file: str) -> bool:
-    """Whether the check itself is wrong: it names what does not exist, or is no Python."""
+    """Whether the check itself is wrong: it uses a name that does not exist, or is not valid Python."""
     if not isinstance(error, CANNOT):
         return False
     trace = error.__traceback__

@@ -27,7 +27,7 @@ Side = Literal["passes", "fails", "cannot run"]
 
 @frozen
 class SideResult:
-    """What a check does on one side, and why it cannot run if it cannot."""
+    """What a check does on one side and, if it cannot run, why."""
 
     side: Side
     why: str = ""
@@ -60,9 +60,9 @@ class Runner:
     cannot_output: Regex = ""
     """Output that means that the check did not run to its end."""
     needs_output: Regex = ""
-    """Output without which it did not run to its end either."""
+    """Output that every check prints that runs to its end."""
     files: tuple[str, ...] = ()
-    """Files of a project that has a use for it; empty for any project."""
+    """Globs: a project with one of these files has a use for the runner. Empty for any project."""
     signed: bool = False
     """The launcher ends its report with a word that the check does not know."""
     reads: Regex = ""
@@ -87,7 +87,7 @@ class Runner:
         return bool(self.reads) and re.search(self.reads, code) is not None
 
     def result(self, ran: Ran, word: str) -> SideResult:
-        """What a run means. `word` is the launcher's."""
+        """The result that a run means. `word` is the word that the launcher was given."""
         err, signed = ran.err, ""
         if self.signed and (found := re.search(rf"\n{word} ([a-z ]+)\n", err)):
             signed, err = found[1], err[: found.start()] + "\n" + err[found.end() :]

@@ -25,7 +25,7 @@ WORK = "/w"
 """Where the copy is inside the sandbox."""
 MB = 1_000_000
 LOOK = 0.05
-"""Seconds between two looks at how many processes there are."""
+"""Seconds between two counts of the processes in the sandbox."""
 INSTALL = "Install bubblewrap 0.8 or newer, such as with `apt-get install bubblewrap`."
 
 
@@ -37,7 +37,7 @@ class Bounds:
     memory: int = 1_000 * MB
     """Bytes of memory that one process may have."""
     address_space: int = 0
-    """Bytes of address space that one process may have; 0 for as many as it may have memory. Node reserves much."""
+    """Bytes of address space that one process may have; 0 for as many as `memory`. Node reserves far more than that."""
     processes: int = 64
     """Processes and threads in all."""
     written: int = 64 * MB
@@ -47,7 +47,7 @@ class Bounds:
 
     @property
     def kernel(self) -> list[str]:
-        """The limits that the kernel holds, as flags of `prlimit`."""
+        """The limits that the kernel enforces, as flags of `prlimit`."""
         held = {
             "as": self.address_space or self.memory,
             "data": self.memory,
@@ -70,7 +70,7 @@ class Mount:
 
 @frozen
 class Inside:
-    """What a command finds in the sandbox beside the copy: mounts, links, environment variables."""
+    """What a command finds in the sandbox besides the copy: mounts, links, environment variables."""
 
     mounts: tuple[Mount, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Ran:
 
 @frozen
 class Sandbox:
-    """Runs commands. See `find`."""
+    """Runs commands in bubblewrap. Get it from `find_sandbox`."""
 
     bwrap: Path
     prlimit: Path
@@ -129,8 +129,8 @@ class Sandbox:
 
         try:
             with tempfile.NamedTemporaryFile(prefix="rebut-sandbox-") as listed:
-                # The flags name folders of this machine, and inside of the sandbox every process can read how the
-                # first one was started. So they come from a file.
+                # Every process in the sandbox can read the command line of the first one, and the flags name folders
+                # of this machine. So bubblewrap reads the flags from a file.
                 listed.write("\0".join(flags).encode())
                 listed.flush()
                 opened = ["/bin/sh", "-c", 'exec 3<"$0" && exec "$@"', listed.name]
@@ -152,7 +152,7 @@ class Sandbox:
         seconds = time.monotonic() - began
         if crowded.is_set():
             return Ran(None, got.out, got.err, "processes", seconds=seconds)
-        # bubblewrap ends with 1 and one line of its own. A command that prints such a line shows nothing by it.
+        # If bubblewrap fails, it prints such a line and ends with 1. A check that imitates it counts as not run.
         failed = got.err.strip() if got.code == 1 and got.err.startswith("bwrap: ") else ""
         return Ran(got.code, got.out, got.err, got.cut, failed, seconds)
 
@@ -174,7 +174,7 @@ class Sandbox:
         env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TZ": "UTC", **inside.env}
         for name, value in env.items():
             flags += ["--setenv", name, value]
-        # Of /proc too: started by root, the sandbox could change the settings of the kernel, which belong to root.
+        # /proc too: if root starts rebut, a check could otherwise change the settings of the kernel there.
         read_only = [part for place in ("/proc", "/dev", "/") for part in ("--remount-ro", place)]
         return [*flags, *read_only, "--chdir", WORK]
 
@@ -224,7 +224,7 @@ def _system() -> list[str]:
 
 
 async def _bounded(pid: int, most: int, crowded: asyncio.Event) -> None:
-    """End the sandbox when it has too many processes. The kernel's own limit does not hold for root."""
+    """End the sandbox when it has too many processes. The kernel's own limit does not apply to root."""
     while True:
         await asyncio.sleep(LOOK)
         if _processes(pid) > most + 3:  # bubblewrap's own are not counted
@@ -234,7 +234,7 @@ async def _bounded(pid: int, most: int, crowded: asyncio.Event) -> None:
 
 
 def _processes(pid: int) -> int:
-    """How many processes the sandbox has, by its own list of them; 0 if that cannot be read any more."""
+    """How many processes the sandbox has, by its own `/proc`; 0 if that cannot be read (any more)."""
     with suppress(OSError, IndexError):
         first = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
         root = Path("/proc", first, "root")

@@ -1,4 +1,4 @@
-"""A batch that runs: hands out what is missing, gathers the rows, keeps the limits that hold for all of it."""
+"""Runs a batch: hands out the lines that have no result yet, gathers their rows, and counts what earlier runs spent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Worker(Protocol):
     """What `drain` means, for the user."""
 
     async def hold(self, line: BatchLine, session: str) -> ResultRow | None:
-        """The row of a debate's end; None if it was stopped."""
+        """Run a debate, and return the row of its end; None if it was stopped."""
 
     def drain(self) -> None:
         """Let calls in flight finish, and start no other."""
@@ -61,10 +61,10 @@ class Here:
 
 
 def spent_by(setup: Setup, session: str, row: ResultRow | None) -> Amount:
-    """What a debate has spent, and what calls without an answer on record may have."""
+    """What a debate has spent, and what calls without an answer on record may have spent."""
     try:
         return sessions.load(setup.find(session)).committed
-    except RebutError:  # deleted, or damaged: the row of its end has what it cost
+    except RebutError:  # deleted, or damaged: the row has what it cost
         return Amount(row.calls, row.tokens, row.usd or 0.0) if row else Amount()
 
 
@@ -94,7 +94,7 @@ class Batch:
             budget.settle(line.hash, amount)
 
     async def run(self, worker: Worker) -> None:
-        """Returns when nothing is left or running, or when it has drained. Cancelling it drops what runs."""
+        """Run what is left; return when all has ended, or has drained. Cancelling it drops the running debates."""
         self._worker = worker
         try:
             self._tasks = [asyncio.create_task(self._some()) for _ in range(min(self.at_once, len(self.left)))]
@@ -106,7 +106,7 @@ class Batch:
             await worker.close()
 
     async def _some(self) -> None:
-        """One debate after the other, as long as there are any."""
+        """Run one debate after the other, until none is left."""
         while self.left and not self.draining:
             await self._one(self.left.popleft())
 
@@ -125,7 +125,7 @@ class Batch:
         self.draining = True
         self._worker.drain()
 
-    # How far it is, for the screen.
+    # Progress, for the screen.
 
     def rows(self) -> list[ResultRow]:
         """The rows of this batch's lines."""

@@ -12,7 +12,7 @@ NOTHING = Amount()
 
 
 class BatchBudget:
-    """A call that does not fit waits while others are in flight: they may take less than is reserved for them."""
+    """The budget of all debates. A call that does not fit waits for others, which may use less than is reserved."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -38,9 +38,9 @@ class BatchBudget:
         return True
 
     async def reserve(self, line_hash: str, worst: Amount) -> bool:
-        """Reserve the worst case of a call as soon as it fits; False if it never will. `end_call` ends it."""
+        """Reserve the worst case of a call as soon as it fits; False if it never will. `end_call` must follow."""
         while not self.reached:
-            if await self.add(line_hash, worst):  # it does not wait for anything
+            if await self.add(line_hash, worst):  # `add` awaits nothing, so no other call comes between
                 self._in_flight += 1
                 return True
             if not self._in_flight:
@@ -54,12 +54,12 @@ class BatchBudget:
         return False
 
     def end_call(self, line_hash: str, amount: Amount) -> None:
-        """A call has ended, and its debate has spent and reserved so much."""
+        """A call has ended; `amount` is what its debate has now spent and reserved."""
         self._in_flight -= 1
         self.settle(line_hash, amount)
 
     def lose_calls(self, count: int) -> None:
-        """The process that made these calls has ended. What is reserved for them stays so: they may have been paid."""
+        """The process that made these calls has ended. Their amounts stay reserved: they may have been billed."""
         self._in_flight -= count
         self._wake()
 

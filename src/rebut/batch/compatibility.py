@@ -17,7 +17,7 @@ from rebut.record.record import Record
 from rebut.workspace.git import Git, GitFailed
 
 LARGEST = 1_000_000
-"""Bytes of a commit."""
+"""The most bytes of a commit object."""
 
 
 async def why_not(setup: Setup, session: str) -> str:
@@ -41,22 +41,22 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _protocol(record: Record) -> str:
-    """An earlier version of a protocol is continued with what is on record; a later one cannot be."""
+    """A session of an earlier protocol version is continued with what is on record; one of a later version is not."""
     was = record.opened
-    if file := changed_file(record):  # before it is loaded, which runs it
+    if file := changed_file(record):  # before `load`, which runs the file
         return f"its protocol file {file} changed since it was recorded"
     try:
         here = load(was.source or was.protocol)
     except UsageError as error:
         return f"its protocol {was.protocol} is not on this machine: {error.message}"
     (then, then_text), (now, now_text) = (one.partition("+")[::2] for one in (was.protocol_version, here.version))
-    if _numbers(then) > _numbers(now) or not is_same_text(then_text, now_text):  # of a file, or of a package's version
+    if _numbers(then) > _numbers(now) or not is_same_text(then_text, now_text):  # a file's or a package's
         return f"its protocol {was.protocol} has version {was.protocol_version}, here it has {here.version}"
     return ""
 
 
 def _models(setup: Setup, record: Record) -> str:
-    """A worker whose config lacks a provider, or whose environment lacks a key, must not fail what others can do."""
+    """A worker that lacks a provider or a key must leave a debate to workers that have it, instead of failing it."""
     if record.closed:
         return ""
     seats, fallbacks = participants(record)

@@ -51,7 +51,7 @@ class BatchDebate:
         self._noted: asyncio.Future[None] | None = None
 
     async def hold(self, setup: Setup) -> ResultRow | None:
-        """The row of its end; None if it was stopped and can be resumed."""
+        """Run the debate, and return the row of its end; None if it was stopped and can be resumed."""
         mine = setup.under(self.control, self._ready)
         try:
             return self._ended(await self._outcome(mine))
@@ -67,7 +67,7 @@ class BatchDebate:
             await self.noted()
             if self._budget and self.record:
                 self._budget.settle(self.line.hash, self.record.committed)
-            self.control.shared = None  # it holds this debate, whose memory is then free at once
+            self.control.shared = None  # it refers to this debate, whose memory is then freed at once
 
     async def _outcome(self, setup: Setup) -> Outcome:
         if self.session:

@@ -27,7 +27,7 @@ from rebut.workspace.targets.target import Wanted
 LARGEST = 500_000_000
 """Bytes of a file of lines."""
 OPTIONS = ("context", "limits", "fallbacks", "models", "temperature", "seed", "allow_same_model")
-"""What a line may choose beside its seats and settings."""
+"""What a line may choose besides its seats and settings."""
 LATER = ("workspace", "note", "arm", "run_checks")
 """Fields that lines of the first version did not have: without them, a line keeps its hash."""
 
@@ -81,7 +81,7 @@ class BatchLine:
     number: int
     """Its place in the file; the first line is 1."""
     hash: str
-    """Of the line and of how many equal lines come before it. It names the debate in the results and the journal."""
+    """A hash of the line and the number of equal lines before it. It names the debate in results and journal."""
     fields: LineFields
 
     @classmethod
@@ -96,7 +96,7 @@ class BatchLine:
         return self.fields.id if self.fields.id != "" else self.number
 
     async def plan(self, setup: Setup, limits: Mapping[str, float] | None = None) -> Plan:
-        """The checked plan of the debate. `limits` are further limits, to check with."""
+        """The checked plan of the debate. `limits` apply where the line itself sets none."""
         said, fields = self.fields, {**self.fields.settings, **self.fields.seats}
         setup = setup.at(said.workspace) if said.workspace else setup
         if odd := sorted(set(fields) & {*OPTIONS, "target", "redaction", "usual_limits", "run_checks"}):
@@ -213,7 +213,7 @@ def each(output: str, template: Mapping[str, Any]) -> tuple[list[BatchLine], lis
 
 
 def _checked(found: Iterable[tuple[int, Callable[[], LineFields]]]) -> tuple[list[BatchLine], list[BadLine]]:
-    """The lines that are debates, each with its number, and the others."""
+    """The lines that are debates, and the other lines with the reason why not."""
     good, bad = list[tuple[int, LineFields]](), list[BadLine]()
     ids = dict[str | int, int]()
     for number, made in found:
@@ -233,7 +233,7 @@ def _checked(found: Iterable[tuple[int, Callable[[], LineFields]]]) -> tuple[lis
 
 
 def _told_apart(rows: Iterable[tuple[int, LineFields]]) -> list[BatchLine]:
-    """The lines of a batch. Equal ones differ by how many come before them."""
+    """The lines of a batch. Equal lines get different hashes, by the number of equal lines before them."""
     seen, out = Counter[str](), list[BatchLine]()
     for number, fields in rows:
         before = seen[same(fields)]
@@ -243,13 +243,13 @@ def _told_apart(rows: Iterable[tuple[int, LineFields]]) -> list[BatchLine]:
 
 
 def in_workspace(lines: Iterable[BatchLine], workspace: Path) -> list[BatchLine]:
-    """The lines with the folder that each is about. The same line is another debate in another folder."""
+    """The lines, each with the absolute path of its folder. The same line in another folder is another debate."""
     places = [(line, str((workspace / line.fields.workspace).resolve())) for line in lines]
     return _told_apart((line.number, line.fields.model_copy(update={"workspace": place})) for line, place in places)
 
 
 def same(fields: LineFields) -> str:
-    """What equal lines have in common. Fields that were added later count only where they are given."""
+    """A text that is the same for equal lines. Fields that later versions added count only if they are given."""
     later = {name for name in LATER if not getattr(fields, name)}
     return json.dumps(fields.model_dump(mode="json", exclude=later), sort_keys=True)
 
@@ -277,7 +277,8 @@ def _validated(fields: Any) -> LineFields:
 async def refused(lines: Sequence[BatchLine], setup: Setup, limits: Mapping[str, float]) -> list[BadLine]:
     """The lines that cannot be run, by all checks that need no call of a model, under the limits of the batch."""
     bad = list[BadLine]()
-    limits = {name: min(value, RANGES[name][1]) for name, value in limits.items()}  # each debate is one of many
+    # A batch may have higher limits than a debate.
+    limits = {name: min(value, RANGES[name][1]) for name, value in limits.items()}
     for line in lines:
         try:
             plan = await line.plan(setup, limits)

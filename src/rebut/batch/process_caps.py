@@ -1,8 +1,8 @@
 """A provider's caps over the processes of a batch: the first process hands out turns and slots to the others.
 
-A process keeps a slot for its next call, and gives it back only when another process waits for one: asking for each
-call would take longer than the rest of its administration. A pause that a provider asks for reaches every process, so
-that a 429 slows all debates that use the provider.
+A process keeps a slot for its next call, and gives it back only when another process waits for one: to ask for a slot
+before each call would take longer than everything else that surrounds the call. A pause that a provider asks for
+reaches every process, so that a 429 slows all debates that use the provider.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class CapsForChildren:
         self._held: dict[str, Counter[Hashable]] = {}
         """Provider → how many of its slots each process has."""
         self._waiting: dict[str, deque[tuple[Hashable, Send, int, int]]] = {}
-        """Provider → the processes that wait for a slot: where to answer, with which number, and how many there are."""
+        """Provider → requests for a slot: the process, where to answer, the request's number, and how many slots."""
         self._sends: dict[Hashable, Send] = {}
         self._scarce: set[str] = set()
         """Providers whose slots the processes were told to give back after each call."""
 
     def take(self, child: Hashable, send: Send, message: Mapping[str, Any]) -> None:
-        """A message of a process about caps."""
+        """Handle a message of a process about caps."""
         provider = message["provider"]
         match message["caps"]:
             case "turn":
@@ -59,7 +59,7 @@ class CapsForChildren:
                     self._hand_out(provider)
 
     def lose(self, child: Hashable) -> None:
-        """A process has ended: its slots are free, and its questions need no answer."""
+        """A process has ended: its slots are free, and its requests need no answer."""
         self._sends.pop(child, None)
         for provider, waiting in self._waiting.items():
             for one in [one for one in waiting if one[0] == child]:
@@ -80,7 +80,7 @@ class CapsForChildren:
 
 
 class CapsOfParent(OwnAdmission):
-    """The caps in a process that another one has started."""
+    """The caps in a child process, which asks the first process."""
 
     def __init__(self, send: Send) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class CapsOfParent(OwnAdmission):
     async def _reserved(self, provider: str, caps: Caps, tokens: int) -> float:
         if caps.rpm or caps.tpm:
             return await self._ask({"caps": "turn", "provider": provider, "tokens": tokens, **_rates(caps)})
-        return self.reserve(provider, caps, tokens)  # there may be a pause
+        return self.reserve(provider, caps, tokens)  # no rate to wait for, but there may be a pause
 
     def take_back(self, provider: str, caps: Caps, tokens: int) -> None:
         if caps.rpm or caps.tpm:
@@ -130,7 +130,7 @@ class CapsOfParent(OwnAdmission):
             self._spare[provider] += 1
 
     def scarce(self, provider: str, value: bool) -> None:
-        """Another call waits for a slot, here or in another process; or none does any more."""
+        """Note whether a call waits for a slot of this provider, here or in another process."""
         (self._scarce.add if value else self._scarce.discard)(provider)
         if value and (spare := self._spare.pop(provider, 0)):
             self._send({"caps": "free", "provider": provider, "count": spare})
@@ -141,7 +141,7 @@ class CapsOfParent(OwnAdmission):
             asked.set_result(value)
 
     def paused(self, provider: str, seconds: float) -> None:
-        """Another process was told to wait."""
+        """Pause calls here too, after the provider told another process to wait."""
         super().pause(provider, seconds)
 
     async def _ask(self, message: Mapping[str, Any]) -> float:

@@ -29,11 +29,11 @@ PATIENCE = 10.0
 
 
 class Died(Exception):
-    """The process that ran a debate is gone."""
+    """The process that ran a debate has ended before the debate."""
 
 
 class Child:
-    """One process, as the one that started it sees it."""
+    """One child process, as the process that started it sees it."""
 
     def __init__(self, process: Process) -> None:
         self.process = process
@@ -41,7 +41,7 @@ class Child:
         self.in_flight = 0
         """Calls that were permitted and have not ended."""
         self.granted: dict[str, list[Amount]] = {}
-        """What each debate was permitted, in order."""
+        """The amounts that each debate was permitted to spend, in order."""
         self.reading: asyncio.Future[None] | None = None
 
     def send(self, message: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Child:
 
 
 class Processes:
-    """Hands each debate to the process that has the fewest."""
+    """Hands each debate to the process that has the fewest debates."""
 
     stopping = DRAINING
 
@@ -97,7 +97,7 @@ class Processes:
         async with self._starting:
             while len(self._children) < self._count:
                 words = (sys.executable, "-P", "-c", START)
-                # In a session of its own, Ctrl-C does not reach it: what that means is decided here.
+                # In a session of its own, Ctrl-C does not reach it: this process decides what to do then.
                 process = await asyncio.create_subprocess_exec(
                     *words, stdin=PIPE, stdout=PIPE, limit=LONGEST, start_new_session=True
                 )

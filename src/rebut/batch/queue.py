@@ -60,7 +60,7 @@ def migrations() -> list[Migration]:
 
 
 def _of_queue() -> list[Migration]:
-    """The tables of Procrastinate. New ones are made at once; the migrations that lead to them are then done, too."""
+    """The migrations of Procrastinate's tables. `as_new` replaces them in a database that has no queue yet."""
     from pathlib import Path
 
     from procrastinate.schema import SchemaManager
@@ -72,7 +72,7 @@ def _of_queue() -> list[Migration]:
 
 
 def as_new(wanted: Sequence[Migration], done: Iterable[tuple[str, str]]) -> list[Migration]:
-    """The migrations to run in a database. One that has no queue yet gets its tables at once."""
+    """The migrations to run in a database. Without a queue, it gets the whole schema; its migrations count as done."""
     from rebut.record.postgres.migrations import OURS, WHOLE, Migration
 
     if any(part != OURS for part, _ in done):
@@ -104,19 +104,19 @@ class QueuedBatch:
     """How far a batch of the database is."""
 
     name: str
-    """Its file; empty for lines that ended and are no longer in the file of any."""
+    """Its file; empty for lines that ended and are no longer in the file of any batch."""
     debates: int
     ended: int
     failed: int
     stopped: int
-    """Of the failed ones, those that a limit of the batch has stopped."""
+    """Failed debates that a limit of the batch has stopped; `failed` includes them."""
     waiting: int
     running: int
     calls: int
-    """Of the debates that have ended or failed."""
+    """Calls of the debates that have ended or failed."""
     usd: float | None
     limits: dict[str, tuple[float, float]]
-    """Limit → what is spent and reserved, and how much may be."""
+    """Limit → the amount that is spent and reserved, and the most that may be."""
     reached: str
     """The limit that left no room for a further call."""
 
@@ -144,7 +144,7 @@ class Queue:
     def known(self, lines: Sequence[BatchLine]) -> dict[str, ResultRow | None]:
         """The lines that are in the database already, by their hashes, each with its row if it has ended.
 
-        One that has not ended and whose session was deleted is not: its debate starts over.
+        A line that has not ended and whose session was deleted is not among them: its debate starts over.
         """
         sql = f"select l.hash, l.outcome::text from rebut_line l where l.hash = any(%s) and not {DELETED}"
         rows = self._connection.query(sql, [line.hash for line in lines])
@@ -177,7 +177,7 @@ class Queue:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """While no other process enqueues."""
+        """Hold the lock that keeps other processes from enqueueing."""
         self._connection.query("select pg_advisory_lock(%s)", LOCK)
         try:
             yield
@@ -187,14 +187,14 @@ class Queue:
     # The limits of a whole batch. -------------------------------------------------------------------------------------
 
     def limit(self, batch: str, limits: Mapping[str, float], lines: Sequence[BatchLine], spent: SpentBy) -> None:
-        """Count these lines as the batch, under its limits. Those that are not given stay as they are.
+        """Count these lines as the batch, under its limits. Limits that are not given stay as they are.
 
-        `spent` says what a debate has spent that was not counted yet.
+        `spent` returns what a debate has spent. It is called for debates that were not counted yet.
         """
         there = self.limits(batch)
         if limits:
             self._set_limits(batch, {**there, **limits})
-        # The queue is looked at when the limits are there: a worker that takes a debate from now on keeps to them.
+        # Read the jobs only once the limits are stored: a worker that takes a debate from then on obeys them.
         jobs = {hash: (session, state) for hash, session, state in self._connection.query(JOBS)}
         hashes = [line.hash for line in lines]
         sql = "select hash, session, batch, outcome::text from rebut_line where hash = any(%s)"
@@ -208,7 +208,7 @@ class Queue:
                 "Wait until they have ended, or stop the workers, then set it. Nothing was enqueued.",
             )
         if counts:
-            # A worker that was stopped may come back, and does not know of the limits: what it has is lost to it.
+            # A suspended worker may continue, and does not know of the limits: a new epoch takes its sessions away.
             gone = [session for session, state in jobs.values() if state == "left"]
             fence = "update rebut_session set epoch = epoch + 1 where id = any(%s) and lease_until < clock_timestamp()"
             self._connection.query(fence, gone)
@@ -247,7 +247,7 @@ class Queue:
         return bool(self._connection.query(sql, line_hash))
 
     def batches(self) -> list[QueuedBatch]:
-        """The batches of the database, the one that was enqueued first first."""
+        """The batches of the database, in the order in which they were enqueued."""
         rows = self._connection.query(
             f"""with live as ({JOBS})
                 select l.batch, count(*), count(*) filter (where l.outcome is not null and not l.outcome ? 'failure'),
@@ -333,7 +333,7 @@ class Elsewhere:
         if self._looking is None or self._looking.done():
             self._looking = asyncio.ensure_future(self._look())
         ended = await row
-        # A worker knows neither the arm nor the topic, and the line may stand elsewhere by now.
+        # A worker knows neither the arm nor the topic, and the line may have another number by now.
         return ended and replace(
             ended, id=line.id, line=line.number, arm=line.fields.arm, topic=topic_of_row(line.fields.topic)
         )

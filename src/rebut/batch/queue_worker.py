@@ -74,23 +74,23 @@ class GoesBack(Exception):
 
 
 class _Retry(BaseRetryStrategy):  # type: ignore[misc]
-    """Whatever did not end goes back to the queue."""
+    """Puts a debate that did not end back into the queue."""
 
     def get_retry_decision(self, *, exception: BaseException, job: Any) -> Any:
         return RetryDecision(retry_in={"seconds": round(getattr(exception, "seconds", LATER))})
 
 
 class QueuedDebate(BatchDebate):
-    """A debate of the queue: its session is there, and only resumed."""
+    """A debate of the queue. Its session exists already, and is only resumed."""
 
     def __init__(self, job: Job, budgets: PatientConnection | None = None) -> None:
         fields = LineFields.model_construct(id=job.name, protocol=job.protocol)
         self.budget = DebateBudget(budgets, lambda: self._epoch, self._spent, self._stops) if budgets else None
-        """Of its batch, if that has limits."""
+        """The budget of its batch; None if the batch has no limits."""
         self._epoch = 0
         super().__init__(BatchLine(job.number, job.line_hash, fields), job.session, Path(), self.budget)
         self.unrecorded: RecordError | None = None
-        """Why its record could not be written: no failure of the debate."""
+        """Why its record could not be written, which is no failure of the debate."""
 
     async def hold(self, setup: Setup) -> ResultRow | None:
         row = await super().hold(setup)
@@ -145,7 +145,7 @@ class QueueWorker:
         """Whether calls were dropped because the grace was over."""
         self.unfinished = 0
         """Debates that had to be left to other workers, at its end."""
-        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # what matters is said here
+        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # this worker logs what matters itself
         logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
 
     async def run(self) -> None:
@@ -209,7 +209,7 @@ class QueueWorker:
                 rescuing.cancel()
 
     async def _rescue(self, app: Any) -> None:
-        """Give the work of workers that are not heard of back to the queue. Every worker looks."""
+        """Give the jobs of workers that are no longer heard of back to the queue. Every worker does this."""
         while True:
             try:
                 for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=LEASE):
@@ -226,7 +226,7 @@ class QueueWorker:
             counts = await asyncio.to_thread(self._queue.counts)
         except RebutError:
             return False
-        # Others may have done by now what this worker left to them.
+        # Other workers may have taken by now what this worker left to them.
         self._left = {session: why for session, why in self._left.items() if session in waiting}
         if counts["waiting"] > len(self._left) or counts["running"]:
             await asyncio.sleep(1.0)
@@ -280,7 +280,7 @@ class QueueWorker:
             await self._store(job, made)
 
     async def _is_there(self, job: Job) -> bool:
-        """Whether the session of a debate is in the database, as far as that can be said."""
+        """Whether the session of a debate is in the database; True if the database cannot say."""
         store = stores.of(sessions.home(self._env))
         assert store is not None
         try:
@@ -314,7 +314,7 @@ class QueueWorker:
     async def _store(self, job: Job, row: ResultRow) -> None:
         try:
             await asyncio.to_thread(self._queue.ended, job.line_hash, row)
-        except RebutError as error:  # the session has it: the next worker finds it ended
+        except RebutError as error:  # the session has its outcome: the next worker finds it ended
             raise GoesBack(error.message, LATER) from error
         self._counts["failed" if row.failure else "ended"] += 1
         shown = {"failure": row.failure, "error": row.error} if row.failure else {"outcome": row.heading}
@@ -324,12 +324,12 @@ class QueueWorker:
     async def _remove_copies(self, job: Job) -> None:
         """Remove the copies of a session's files, while no other process of this machine can have taken it."""
         copies = sessions.home(self._env) / job.session
-        await asyncio.to_thread(shutil.rmtree, copies, ignore_errors=True)  # the database has all of it
+        await asyncio.to_thread(shutil.rmtree, copies, ignore_errors=True)  # the database has all of them
 
     # Stopping. --------------------------------------------------------------------------------------------------------
 
     def drain(self) -> None:
-        """Take no further debate and make no further call. What is in flight has the grace to finish."""
+        """Take no further debate and make no further call. Calls in flight may finish within the grace."""
         if self._draining:
             self.drop()
             return
@@ -342,13 +342,13 @@ class QueueWorker:
         asyncio.get_running_loop().call_later(self.grace, self.drop)
 
     def drop(self) -> None:
-        """Drop what is in flight. It is asked again by the worker that takes the debate."""
+        """Drop the calls in flight. The next worker of each debate makes them again."""
         for _, holding in self._running.values():
             self.cut_off = True
             holding.cancel()
 
     def _unexpected(self, loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-        """An error that nothing waits for."""
+        """Log an error of a task that nothing awaits."""
         error = context.get("exception")
         # Two workers held the same job for a moment, and the other one was faster: the lease decides, not the job.
         if not isinstance(error, ProcrastinateException):
@@ -358,7 +358,7 @@ class QueueWorker:
         trace = "".join(traceback.format_exception(error)) if error else ""
         self._say("defect", **fields, error=repr(error), trace=trace)
 
-    # What it says. ----------------------------------------------------------------------------------------------------
+    # Log and status file. ---------------------------------------------------------------------------------------------
 
     def _is_away(self, error: BaseException) -> None:
         while error.__cause__ is not None and not isinstance(error, psycopg.Error):
@@ -386,7 +386,7 @@ class QueueWorker:
         while True:
             if store.away():
                 self._is_silent(store.away())
-            elif self._running:  # their leases are renewed
+            elif self._running:  # the database renews their leases
                 self._is_back()
             self._write_status()
             await asyncio.sleep(LOOK)

@@ -28,13 +28,13 @@ class ArmReport:
     seconds: float
     """The median of the debates that ended."""
     outcomes: dict[str, int]
-    """What they ended as, and how often."""
+    """How a debate ended → how many debates did."""
     winners: dict[str, int]
 
 
 @frozen
 class Agreement:
-    """The questions that two arms have in common, and how often both came to the same."""
+    """The questions that two arms have in common, and how often both came to the same result."""
 
     first: str
     second: str
@@ -58,7 +58,7 @@ class BatchReport:
 
 
 def report(rows: Sequence[ResultRow]) -> BatchReport:
-    """An arm is what the line calls so, else its protocol."""
+    """The report of these rows. The arm of a row is the one that its line names, else its protocol."""
     arms: dict[str, list[ResultRow]] = {}
     for row in sorted(rows, key=lambda row: row.line):
         arms.setdefault(row.arm or row.protocol, []).append(row)
@@ -88,7 +88,7 @@ def _arm(name: str, rows: Sequence[ResultRow]) -> ArmReport:
 
 
 def _agreement(one: str, first: Sequence[ResultRow], other: str, second: Sequence[ResultRow]) -> Agreement:
-    """By the same topic; where one arm debated it more than once, its first conclusive debate counts."""
+    """Compare two arms on equal topics. If an arm debated one more than once, its first conclusive debate counts."""
     left, right = _by_topic(first), _by_topic(second)
     common = [topic for topic in left if topic in right]
     return Agreement(one, other, len(common), sum(left[topic] == right[topic] for topic in common))

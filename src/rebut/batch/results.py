@@ -18,7 +18,7 @@ from rebut.core.redaction import Redactor, by_kind
 from rebut.core.text import cut
 
 JOURNAL = ".journal"
-"""What the name of the journal ends with."""
+"""The ending of the journal's name."""
 TOPIC = 300
 """Characters of a topic in a row."""
 
@@ -53,11 +53,11 @@ class ResultRow:
     limit: str = ""
     """The limit of the whole batch that stopped it, such as `usd`."""
     topic: str = ""
-    """The beginning of it, so that the same question in several arms can be compared."""
+    """The beginning of the topic, so that the same question in several arms can be compared."""
 
     @property
     def ending(self) -> str:
-        """What the debate ended as, for counting: without the words of its own answer."""
+        """How the debate ended, for counting: without its own answer."""
         return self.review or self.heading.partition(": ")[0]
 
     def to_json(self) -> dict[str, Json]:
@@ -87,7 +87,7 @@ def topic_of_row(topic: str) -> str:
 
 
 class Results:
-    """Rows are appended whole. A last line that a killed process left unfinished is cut off when it is opened."""
+    """The files of a batch, open for writing. Opening cuts off a last line that a killed process left unfinished."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.journal = path, path.with_name(path.name + JOURNAL)
@@ -122,7 +122,7 @@ class Results:
         _write(self._lock, {"line_hash": "", "session": "", "source": source, "lines": count})
 
     def done(self, line_hash: str) -> bool:
-        """Whether a debate has ended. A failed one has not: it is resumed."""
+        """Whether a debate has ended. A failed debate counts as not ended: it is resumed."""
         return line_hash in self.rows and not self.rows[line_hash].failure
 
     def add(self, row: ResultRow) -> None:
@@ -141,7 +141,7 @@ class BatchState:
     source: str
     """Where its lines are from."""
     lines: int
-    """How many it has; 0 if an earlier version ran it."""
+    """The number of its lines; 0 if an earlier version ran it."""
     rows: tuple[ResultRow, ...]
     open: tuple[str, ...]
     """The sessions that have begun and have no result yet."""

@@ -1,7 +1,7 @@
 """The budget of a batch over all workers: what its debates have spent and reserved is in the database.
 
-Each worker says what its debates have spent and reserved in all, never what is to be added, so that what is said twice
-counts once. The session's epoch goes with it: a worker that lost a debate changes nothing any more.
+Each worker reports what a debate has spent and reserved in all, never what is to be added, so that a report sent twice
+counts once. Each report has the session's epoch: a worker that has lost a debate can no longer change its amounts.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class DebateBudget:
         self._database, self._epoch, self._spent, self._stops = database, epoch, spent, stops
         self._flying = 0
         self._turn = asyncio.Lock()
-        """One statement at a time, with what is on record at that moment. A call that is permitted is on record before
-        the next one begins: nothing else runs in between."""
+        """Lets one statement run at a time, with the amounts on record at that moment. A permitted call is on record
+        before the next statement begins, since nothing else runs in between."""
         self._changed = False
         self._settling: asyncio.Future[None] | None = None
 
@@ -82,6 +82,6 @@ class DebateBudget:
                 await self._database.ask(SETTLE, *self._state(line_hash))
 
     async def close(self) -> None:
-        """Wait until the database knows. If it is away, the worker that takes the debate next tells it."""
+        """Wait until the database has the amounts. If it is away, the next worker of the debate reports them."""
         if self._settling:
             await asyncio.wait((self._settling,), timeout=CLOSING)

@@ -25,9 +25,9 @@ LOOK = 0.05
 HELD = 5.0
 """Seconds for which calls of this worker may pass a slot on to each other; then others have a chance."""
 SPAN = 1.05
-"""Requests that are sent within a span may arrive within a shorter one."""
+"""Factor by which a span is made longer: requests that are sent within it may arrive within a shorter one."""
 LATE = 0.01
-"""Seconds by which a request may be late without others having to know."""
+"""Seconds by which a request may be late without telling the other workers."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class _Provider:
     """One call at a time asks for its turn, so that the turns of others do not lie far ahead when a pause comes."""
     taking: asyncio.Lock = field(default_factory=asyncio.Lock)
     held: dict[int, float] = field(default_factory=dict)
-    """Slots of this worker → since when."""
+    """Slot of this worker → the time since when it has it."""
     waiting: list[asyncio.Future[int]] = field(default_factory=list)
 
 
@@ -111,7 +111,7 @@ class SharedCaps:
         try:
             yield
         finally:
-            if taken == self._connections:  # else the lock went with its connection
+            if taken == self._connections:  # otherwise the lock was lost with its connection
                 self._pass_on(mine, provider, number)
 
     async def _take(self, mine: _Provider, provider: str, count: int) -> int:
@@ -127,7 +127,7 @@ class SharedCaps:
             if passed in mine.waiting:
                 mine.waiting.remove(passed)
             taking.cancel()
-            for other in (passed, taking):  # both came, or this call was cancelled: it is for the next
+            for other in (passed, taking):  # a slot that is not used here: the next call gets it
                 if other is not used and other.done() and not other.cancelled() and other.exception() is None:
                     self._pass_on(mine, provider, other.result())
 
@@ -135,7 +135,8 @@ class SharedCaps:
         """A slot that is locked now. One call of this worker tries at a time; the others wait behind it."""
         async with mine.taking:
             while True:
-                free = [number for number in range(count) if number not in mine.held]  # locks are re-entrant
+                # The database would grant a lock again that this worker holds.
+                free = [number for number in range(count) if number not in mine.held]
                 for number in free:
                     trying = asyncio.ensure_future(self._try(mine, provider, number))
                     try:
@@ -181,7 +182,7 @@ class SharedCaps:
                     self._slots = await connect_async(self._url)
                     self._connections += 1
                     for mine in self._providers.values():
-                        mine.held.clear()  # the locks went with the connection
+                        mine.held.clear()  # the locks were lost with the connection
                 row = await (await self._slots.execute(sql, values)).fetchone()
                 return row[0] if row else None
             except (psycopg.OperationalError, OSError):

@@ -25,9 +25,9 @@ from rebut.core import caps, process
 from rebut.record.record import Amount
 
 LONGEST = 64_000_000
-"""Bytes of a message."""
+"""The most bytes of a message."""
 NEEDED = ("aiohttp", "rebut.core.disk_threads", "rebut.evidence.marks", "rebut.workspace.targets.unread")
-"""What the first debate would load when it needs it, while all others of the process wait."""
+"""Modules that the first debate would otherwise load, while all others of the process wait."""
 
 
 def main() -> None:
@@ -137,7 +137,7 @@ class RemoteBudget:
             answer.set_result(permitted)
 
     def forget(self, line_hash: str) -> None:
-        """A debate begins: it has no permission yet."""
+        """Forget the permissions of a debate, which begins or is resumed here."""
         self._granted.pop(line_hash, None)
 
     def end_call(self, line_hash: str, amount: Amount) -> None:

@@ -44,7 +44,7 @@ class Models:
 
     @property
     def alone(self) -> bool:
-        """One model has every seat."""
+        """Whether one model has every seat."""
         return len(set(self.specs)) == 1
 
 

@@ -52,7 +52,7 @@ _RULE = re.compile(r"\(([a-z]+ [A-Z]{1,7}\d{2,4})\)")
 
 
 def kind_of(text: str) -> str:
-    """The kind that a finding names; `other` if it says so or is of no kind; empty if it names none."""
+    """The kind that a finding names; `other` if it names that, or a rule of no kind; empty if it names none."""
     for found in _BRACKETS.finditer(text):
         name = re.sub(r"[\s_-]+", " ", found[1]).strip().lower()
         if name in KINDS or name == OTHER:

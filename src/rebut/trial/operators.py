@@ -36,7 +36,7 @@ class SourceEdit:
     end: int
     text: str
     line: int
-    """The line of the syntax that is edited: a defect is planted only where the change has lines."""
+    """The line of the syntax that is edited: defects are planted only in lines of the change."""
 
 
 class Source:
@@ -56,7 +56,7 @@ class Source:
         }
 
     def at(self, line: int, column: int) -> int:
-        """The offset of a place. The tree counts columns in bytes."""
+        """The offset in the text of a line and a column. The syntax tree counts columns in bytes."""
         row = self.lines[line - 1] if line <= len(self.lines) else ""
         return self._offsets[line - 1] + len(row.encode()[:column].decode(errors="ignore"))
 
@@ -69,8 +69,8 @@ class Source:
         return self.text[start:end]
 
     def is_same(self, text: str, edited: int) -> bool:
-        """Whether an edit at this offset left the program as it was. It is inside of one statement of the file, so that
-        only this one is compared."""
+        """Whether an edit at this offset left the program as it was. An edit is within one top-level statement, so only
+        that statement is compared."""
         new = ast.parse(text).body
         at = bisect_right(self._statements, edited) - 1
         if len(new) != len(self._statements):
@@ -167,7 +167,7 @@ def wrong_operator(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
             names = ("and", "or") if isinstance(op, ast.And) else ("or", "and")
             yield from source.between(left, right, *names)
         case ast.BinOp() if type(node.op) in ARITHMETIC and not _is_text(node):
-            if not (isinstance(node.right, ast.Constant) and node.right.value == 1):  # that is one off
+            if not (isinstance(node.right, ast.Constant) and node.right.value == 1):  # that is off by one
                 yield from source.between(node.left, node.right, *ARITHMETIC[type(node.op)])
         case ast.AugAssign(op=ast.Add() | ast.Sub()) if not _is_text(node):
             start, end = source.span(node.target)[1], source.span(node.value)[0]
@@ -179,7 +179,7 @@ def wrong_operator(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def _is_text(node: ast.BinOp | ast.AugAssign) -> bool:
-    """Whether a text or a list is joined or formatted, as far as one sees."""
+    """Whether the operation joins or formats a text or a list, as far as the syntax shows."""
     parts = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.value,)
     texts = ast.JoinedStr | ast.List | ast.ListComp | ast.Tuple
     return any(isinstance(p, texts) or (isinstance(p, ast.Constant) and isinstance(p.value, str)) for p in parts)
@@ -198,7 +198,7 @@ def swapped_arguments(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
 
 
 def wrong_variable(source: Source, node: ast.AST) -> Iterator[SourceEdit]:
-    """A parameter in place of another one of the same function and, as far as it says, of the same type."""
+    """A parameter in place of another one of the same function with the same annotation."""
     if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
         return
     function = source.function(node)
@@ -372,6 +372,6 @@ def _planted(source: Source, kind: str, edit: SourceEdit) -> Defect | None:
     while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
         tail += 1
     was, now = old[head : len(old) - tail], new[head : len(new) - tail]
-    # Where lines are gone, the defect is where they were: between the lines around it.
+    # If lines were only removed, the defect is at the lines around the gap.
     first, last = (head + 1, head + len(now)) if now else (max(1, head), min(len(new), head + 1))
     return Defect(kind, text, first, last, "".join(was), "".join(now))

@@ -24,7 +24,7 @@ def folder_of(root: Path, pair: DefectPair, side: str) -> Path:
 
 
 async def write(root: Path, pair: DefectPair, side: str) -> Path:
-    """The repository of one side. It is there as a whole or not at all."""
+    """Write the repository of one side, unless it exists; it is created as a whole or not at all."""
     folder = folder_of(root, pair, side)
     if folder.is_dir():
         return folder

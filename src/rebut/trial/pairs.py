@@ -1,4 +1,4 @@
-"""Pairs: a small change of real code, and the same change with one defect planted; in which order they are taken."""
+"""Pairs: a small change of real code, and the same change with one defect planted; and the order of a trial's pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DefectPair:
     """A file before a change, after it, and after it with a defect."""
 
     path: str
-    """Of the file in its repository."""
+    """The path of the file in its repository."""
     before: str
     after: str
     defect: Defect
@@ -48,7 +48,7 @@ SIDES = (DEFECT, CLEAN)
 
 
 def changed_lines(before: str, after: str) -> frozenset[int]:
-    """The lines of a text that another one does not have."""
+    """The numbers of the lines of `after` that `before` does not have."""
     matcher = difflib.SequenceMatcher(None, before.splitlines(), after.splitlines(), autojunk=False)
     return frozenset(
         line
@@ -98,7 +98,7 @@ def bundled() -> tuple[DefectPair, ...]:
 
 
 def ordered(pairs: Iterable[DefectPair], seed: int) -> list[DefectPair]:
-    """The pairs in the order in which a trial takes them: files and kinds in turn, by the seed where they are equal.
+    """The pairs in the order in which a trial takes them: files and kinds in turn; the seed decides between equals.
 
     A larger trial begins with the pairs of a smaller one.
     """

@@ -1,4 +1,4 @@
-"""What a trial says: one sentence that answers, a table with every arm beside chance, and the same as JSON."""
+"""The report of a trial: one sentence as the answer, a table of every arm beside chance, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def share(hits: int, of: int) -> str:
 
 
 def notes(report: TrialReport) -> list[str]:
-    """What the table does not say."""
+    """Notes on what the table does not show."""
     out = list(report.notes)
     for arm in report.arms:
         if not arm.is_better_than_chance and len(report.arms) > 1:
@@ -286,7 +286,7 @@ def _finding(one: TrialFinding) -> dict[str, Any]:
 
 
 def columns(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """A table for a terminal. If it is too wide, the later columns go below; if that is, too, each row is a block."""
+    """A table for a terminal. If it is too wide, later columns go below; if it still is, each row becomes a block."""
     parts = [rows]
     if _width(rows) > width:
         parts = [[row[:SPLIT] for row in rows], [[row[0], *row[SPLIT:]] for row in rows]]

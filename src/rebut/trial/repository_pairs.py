@@ -29,7 +29,7 @@ from rebut.workspace.snapshot import take
 from rebut.workspace.tree import Text, View
 
 FEWEST_LINES = 40
-"""Of a file: in a short one, any line is near the defect."""
+"""The fewest lines of a file: in a shorter one, any line is near the defect."""
 SMALL = range(4, 81)
 """Lines of a change that is small."""
 COMMITS = 6
@@ -38,7 +38,7 @@ LARGEST = 200_000
 MOST_TRIED = 12
 """Defects that are tried for each pair that is wanted."""
 NO_TESTS = 5
-"""The exit code of pytest without any test."""
+"""The exit code of pytest if it finds no test."""
 SECONDS = 120.0
 LEFT_OUT = ("__pycache__", ".venv", "venv", "node_modules", "*.egg-info")
 TESTS = ("test_*.py", "*_test.py", "tests.py", "conftest.py", "setup.py")
@@ -55,7 +55,7 @@ class OwnPairs:
 
 @dataclass
 class RepositoryPairs:
-    """Finds the pairs of one repository. What was tried is kept in `kept`, and is not run again."""
+    """Finds the pairs of one repository. The file `kept` stores which defects were tried, so none is run again."""
 
     repository: Path
     env: Mapping[str, str]
@@ -144,7 +144,7 @@ class RepositoryPairs:
         return None
 
     async def _killed(self, candidates: list[DefectPair], tests: TestRun, count: int) -> list[DefectPair]:
-        """The first candidates on which the tests fail. A few are tried at once; what they show is kept."""
+        """The first candidates on which the tests fail. A few are tried at once, and their results are stored."""
         turns = asyncio.Semaphore(max(1, (os.cpu_count() or 2) - 1))
         wanted = candidates[: count * MOST_TRIED]
         pairs = list[DefectPair]()
@@ -210,9 +210,9 @@ class TestRun:
 
     @classmethod
     async def prepared(cls, box: Sandbox, found: Interpreter, copy: Path, spare: Path) -> TestRun:
-        """The command of the tests. They must pass without any defect."""
+        """A run with the command of the tests, which must pass without any defect."""
         python = found.names["python"]
-        # The tests are the user's own: their plugins and configuration count. The package is imported from the copy.
+        # The tests are the user's own, so their plugins and configuration apply. The package is imported from the copy.
         own = Inside(env={"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "", "PYTHONPATH": f"{WORK}:{WORK}/src"})
         made = cls(box, found.inside + own, (), copy, spare, Bounds(seconds=SECONDS))
         has_pytest = (await made._run((python, "-c", "import pytest"))).code == 0

@@ -1,4 +1,4 @@
-"""What one review of a trial said, read from the record of its session."""
+"""The findings and the cost of one review of a trial, read from the record of its session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rebut.record.record import Record
 from rebut.trial.defect_kinds import kind_of
 
 GRAVE = ("P1", "P2")
-"""A P3 is a remark: it finds nothing, and it alarms no one."""
+"""The severities that count. A P3 is a remark: neither a defect found nor a false alarm."""
 _LINE = re.compile(r"^\W*(\S+?):(\d{1,6})(?:-(\d{1,6}))?\W+\[([A-Za-z _-]{3,30})\]\W*(P[123])?")
 """A defect in the position of a panel."""
 
@@ -28,7 +28,7 @@ class TrialFinding:
     """One finding of a review."""
 
     kind: str
-    """Of the closed list; `other`, or empty if it names none."""
+    """A kind of the closed list or `other`; empty if it names none."""
     places: tuple[Place, ...]
     raised: str
     """Its severity when it was raised."""
@@ -41,7 +41,7 @@ class TrialFinding:
     checks: tuple[str, ...] = ()
     """What running its checks showed: shown, refuted, broken or not run."""
     ruling: str = ""
-    """Of the judge; empty without one."""
+    """The ruling of the judge; empty without a judge."""
     text: str = ""
 
     @property
@@ -123,7 +123,7 @@ NEAR = 1
 
 
 def near(one: Sequence[Place], other: Sequence[Place]) -> bool:
-    """Whether one of these places is one of those, or beside it."""
+    """Whether a place in `one` overlaps a place in `other`, or is next to it."""
     return any(
         path == there and first <= end + NEAR and start - NEAR <= last
         for path, first, last in one

@@ -30,7 +30,7 @@ FEWEST = 5
 LARGEST = 5_000_000
 """Bytes of a file that is read to see whether its lines changed."""
 PROGRAMS = ("lint", "rules", "human", "caller", "scripted")
-"""Specs that are no model."""
+"""Providers whose specs name no model."""
 NAMED = re.compile(r"^[A-Za-z][\w.-]*=")
 RAN = ("shown", "refuted", "broken")
 """Marks of checks that were run, or that could not run by a fault of their own."""
@@ -51,11 +51,11 @@ class SeatScore:
     shown: int = 0
     refuted: int = 0
     ruled: int = 0
-    """Points on which another seat ruled or to which it conceded or answered."""
+    """Points on which another seat ruled, or which it conceded or answered."""
     valid: int = 0
     dismissed: int = 0
     of_dismissable: int = 0
-    """Points of reviews whose lines are known, so that a dismissal could be."""
+    """Points of reviews whose place is known, so that they can be dismissed."""
     changed: int = 0
     """Points whose cited lines are no longer in the file."""
     of_changeable: int = 0
@@ -98,7 +98,7 @@ def scorecard(root: Path) -> Scorecard:
 
 
 class _SessionScore:
-    """What one session adds."""
+    """Adds one session to the scores."""
 
     def __init__(self, record: Record, root: Path, seats: dict[tuple[str, str], SeatScore]) -> None:
         assert record.closed is not None
@@ -112,7 +112,7 @@ class _SessionScore:
             seat_of(key) == seat and c.answered for key, c in self.record.calls.items()
         ):
             return None
-        spec = NAMED.sub("", self.record.spoke_for(seat) or self.specs[seat])  # the user's name for it is no model
+        spec = NAMED.sub("", self.record.spoke_for(seat) or self.specs[seat])  # without the user's name for the model
         if spec.partition(":")[0] in PROGRAMS:
             return None
         role = seat.partition(".")[0]
@@ -124,7 +124,7 @@ class _SessionScore:
             if score := self.seat(seat):
                 score.sessions += 1
                 self._add_cost(score, seat)
-        # What a review takes over from an earlier one of the same branch was counted there.
+        # Findings that a review takes over from an earlier one of the same branch were counted there.
         taken_over = (
             {finding.id for finding in review.findings if finding.since} if (review := self.outcome.review) else ()
         )
@@ -186,7 +186,7 @@ class _SessionScore:
 
 
 def _dismissals(root: Path, workspace: Path) -> list[dismissals.Dismissal]:
-    """What the user and the repository have dismissed, as far as that can be read."""
+    """The dismissals of the user and of the repository, without lists that cannot be read."""
     out = list[dismissals.Dismissal]()
     with suppress(RebutError):
         out += dismissals.load_dismissals(dismissals.private_file(root, workspace), private=True)
@@ -229,7 +229,7 @@ TOO_FEW = "–"
 
 
 def figure(hits: int, of: int) -> str:
-    """A share with the number of its cases; nothing where there are too few."""
+    """A share with the number of its cases; a dash if there are too few."""
     return f"{percent(hits / of)} of {of}" if of >= FEWEST else TOO_FEW
 
 
@@ -253,7 +253,7 @@ def blocks(card: Scorecard) -> Iterator[str]:
 
 
 def heading(card: Scorecard) -> str:
-    """The first line: what it rests on."""
+    """The first line: how many sessions the scorecard is made from."""
     if not card.sessions:
         return "No ended session is on record, so there is nothing to say about any model."
     if not card.seats:

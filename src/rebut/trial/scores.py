@@ -16,9 +16,9 @@ from rebut.trial.reviews import NEAR, TrialFinding, TrialReview, near
 from rebut.trial.statistics import Interval
 
 WIDEST = 10
-"""Lines of a citation that still is a place: a longer one hits by its length."""
+"""The most lines of a citation that can hit: a longer one would hit by its length alone."""
 SHOWN_DIFFERENCE = 0.20
-"""The difference that the sentence on too few pairs speaks of."""
+"""The difference for which the sentence on too few pairs says how many would be needed."""
 
 
 @frozen
@@ -27,15 +27,15 @@ class PairScore:
 
     pair: DefectPair
     found: bool
-    """The defect is reported at the right place and as the right kind."""
+    """Whether the defect is reported at the right place and as the right kind."""
     chance: float
     """How often a reviewer that draws its places and kinds would have found it, with as many findings."""
     alarm: bool
-    """Something is reported on the twin, which has no defect."""
+    """Whether something is reported on the twin, which has no defect."""
     same_on_twin: bool
-    """The finding that hits is reported on the twin as well: the two were not told apart."""
+    """Whether the finding that hits is reported on the twin as well: then the arm did not tell the two apart."""
     lost: bool
-    """It was raised, and is not reported in the end."""
+    """Whether the defect was raised, but is not reported in the end."""
     defect: TrialReview
     clean: TrialReview
 
@@ -49,7 +49,7 @@ class PairScore:
 
 
 def is_hit(finding: TrialFinding, pair: DefectPair) -> bool:
-    """The right place and the right kind."""
+    """Whether a finding has the right place and the right kind."""
     return finding.kind == pair.defect.kind and _is_there(finding, pair)
 
 
@@ -59,15 +59,15 @@ def _is_there(finding: TrialFinding, pair: DefectPair) -> bool:
 
 
 def is_alarm(finding: TrialFinding) -> bool:
-    """What is reported as a P1 or P2. A remark of another kind than those of the list may be right on both sides."""
+    """Whether a finding on the twin is a false alarm. A finding of another kind may be right on both sides."""
     return finding.reported and finding.kind != OTHER
 
 
 def chance_of(findings: Sequence[TrialFinding], pair: DefectPair) -> float:
     """How often these findings would hit if their places and kinds were drawn.
 
-    Each place is drawn among the lines of the change, with the length that it has; the kinds that are named are a draw
-    from the list, so that naming all of them always includes the right one.
+    Each place keeps its length and begins at a random line of the change. The kinds that are named count as drawn from
+    the list, so that naming all of them always includes the right one.
     """
     by_kind = dict[str, float]()
     for finding in findings:
@@ -148,7 +148,7 @@ class ArmScore:
 
     @property
     def by_chance(self) -> float:
-        """How often chance alone finds so many or more."""
+        """How often chance alone finds as many or more."""
         return statistics.at_least(self.found, [one.chance for one in self.scores])
 
     @property
@@ -199,7 +199,7 @@ class Difference:
     lost: int
     """Pairs that only the second arm has."""
     interval: Interval
-    """Of the difference of the shares, at 95 %."""
+    """The interval of the difference of the shares, at 95 %."""
     by_files: bool
     """Whether the interval was drawn file by file."""
 
@@ -210,7 +210,7 @@ class Difference:
 
     @property
     def is_shown(self) -> bool:
-        """By the test on pairs, and by the interval: drawn file by file, it may contain 0 where the test sees more."""
+        """Whether both the test on pairs and the interval show it: drawn file by file, the interval may be wider."""
         low, high = self.in_pairs
         return self.p <= statistics.LEVEL and not low <= 0 <= high
 
@@ -228,7 +228,7 @@ class Difference:
 
 
 def arm_difference(rows: Sequence[tuple[str, bool, bool]], seed: int) -> Difference:
-    """Each row is the file of a pair, and whether the first and the second arm has it."""
+    """The difference of two arms. A row is the file of a pair, and whether the first and the second arm has it."""
     counts = Counter((one, two) for _, one, two in rows)
     gained, lost = counts[True, False], counts[False, True]
     files = dict[str, list[int]]()
@@ -249,9 +249,9 @@ class Comparison:
     found: Difference
     alarms: Difference
     tokens: float
-    """Tokens of the arm for one of the base; 0 if that used none."""
+    """Tokens of the arm per token of the base; 0 if the base used none."""
     usd: float
-    """Dollars of the arm for one of the base; 0 if a price is unknown or nothing."""
+    """Dollars of the arm per dollar of the base; 0 if a price is unknown or 0."""
 
 
 def compare(arm: ArmScore, base: ArmScore, seed: int) -> Comparison:
@@ -291,7 +291,7 @@ class JudgeScore:
 
 
 def judged(arm: ArmScore) -> JudgeScore:
-    """A finding is true if it is the planted defect, and false on the twin; others may be either, and do not count."""
+    """Findings of the planted defect are true, those on the twin false; others may be either, and do not count."""
     rows = list[tuple[bool, TrialFinding]]()
     for one in arm.scores:
         rows += [(True, finding) for finding in one.defect.findings if is_hit(finding, one.pair)]

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 LEVEL = 0.05
 """A difference that chance gives less often than this is called a difference."""
 Z, Z_POWER = 1.959963984540054, 0.8416212335729143
-"""Of the normal distribution: 95 % in the middle, and 80 % below."""
+"""Quantiles of the normal distribution: 95 % is between -Z and Z, and 80 % below Z_POWER."""
 USUAL_DISCORDANT = 0.30
-"""The share of pairs on which two arms differ, as long as too few pairs show it."""
+"""The share of pairs on which two arms are assumed to differ, as long as there are too few pairs to measure it."""
 FEWEST_FOR_SHARE = 20
-"""Pairs from which the share on which two arms differ is taken from what was seen."""
+"""From this many pairs on, the share on which two arms differ is measured."""
 FEWEST_FILES = 20
-"""Files from which the pairs of one file are drawn together."""
+"""From this many files on, an interval is drawn file by file."""
 DRAWS = 2000
 
 Interval = tuple[float, float]
@@ -82,19 +82,19 @@ def by_file(differences: Mapping[str, Sequence[int]], seed: int) -> Interval | N
 
 
 def pairs_needed(difference: float, discordant: float = USUAL_DISCORDANT) -> int:
-    """About how many pairs show such a difference, in 4 of 5 trials, if so large a share of the pairs differs."""
+    """About how many pairs show such a difference in 4 of 5 trials, if the arms differ on the share `discordant`."""
     share = max(discordant, difference)  # a difference of 20 points needs 20 % of the pairs to differ
     root = Z * math.sqrt(share) + Z_POWER * math.sqrt(max(0.0, share - difference**2))
     return round((root / difference) ** 2)
 
 
 def discordant_share(gained: int, lost: int, pairs: int) -> float:
-    """The share of pairs that differ: as seen, or as usual while there are too few pairs."""
+    """The share of pairs on which two arms differ: as measured, or as assumed while there are too few pairs."""
     return (gained + lost) / pairs if pairs >= FEWEST_FOR_SHARE else USUAL_DISCORDANT
 
 
 def at_least(hits: int, chances: Sequence[float]) -> float:
-    """How often chance alone gives so many hits or more, if each case has its own chance."""
+    """How often chance alone gives as many hits or more, if each case has its own chance."""
     exactly = [1.0]
     for p in chances:
         exactly = [

@@ -1,4 +1,4 @@
-"""A trial that runs: the floor first, then every arm on every pair, then the vote, which gets the tokens of a debate.
+"""Runs a trial: the floor first, then every arm on every pair, then the vote, which gets the tokens of a debate.
 
 Each review is a line of one batch, so that an interrupted trial continues and nothing on record is asked again.
 """
@@ -25,7 +25,7 @@ from rebut.trial.scores import ArmScore, Comparison, JudgeScore, PairScore, arm_
 FLOOR = 6
 """Pairs of the floor: one model alone must be better than chance on them."""
 SAMPLES = 3
-"""Of a vote without a debate to be compared with."""
+"""Samples of a vote if the trial has no debate to compare it with."""
 MOST_SAMPLES = 15
 TOKENS_APART = 0.10
 """By how much the tokens of the vote may differ from those of the debate."""
@@ -56,9 +56,9 @@ class TrialReport:
     missing: int = 0
     """Reviews that have not ended."""
     failures: dict[str, int] | None = None
-    """Class of a failure → how many reviews failed so."""
+    """Class of a failure → how many reviews failed with it."""
     vote_tokens: float = 0.0
-    """Tokens of the vote for one of the debate; 0 without either."""
+    """Tokens of the vote per token of the debate; 0 without a vote or a debate."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -168,7 +168,7 @@ class TrialRun:
     # What is on record
 
     def review(self, line: BatchLine, *, bare: bool) -> TrialReview | None:
-        """The review of a line; None if it has not ended, or its session is gone."""
+        """The review of a line; None if it has not ended, or its session was deleted."""
         row = self.results.rows.get(line.hash)
         if row is None or row.failure or not row.session:
             return None

@@ -73,7 +73,7 @@ class CitedLines:
         return Overlay(sides.opened, dict(files), sides.opened.redact)
 
     def _texts(self, cited: PageCitation) -> list[tuple[str, str]]:
-        """The texts whose sections may be meant: the text under debate, then the documents as they were then."""
+        """The texts whose sections the citation may name: the text under debate, then documents, the latest first."""
         out = [("the text under debate", self._sides.artifact)] if self._sides and self._sides.artifact else []
         written, known = self._frames.documents, cited.documents
         for seat, text in (*reversed(written[:known]), *written[known:]):
@@ -99,7 +99,7 @@ def _excerpt(path: str, lines: Sequence[str], start: int, end: int, quote: str) 
 
 
 def quoted_in(lines: Sequence[str], quote: str) -> list[tuple[int, int, int]]:
-    """Where the quoted words are, white space aside: for each line its number, the first column and the last.
+    """Where the quoted words are, apart from white space: for each line its number, the first column and the last.
 
     Searched as plain text: a pattern of many words takes minutes in a file that repeats them.
     """

@@ -1,7 +1,7 @@
 """What the page of a running debate can do: see answers while they are written, steer, and answer for a person.
 
-The debate's process holds one `Controls`; every open page watches it. Nothing here is on record: a decision is recorded
-by the engine before it takes effect, and an answer like that of any participant.
+The debate's process has one `Controls`; every open page watches it. Nothing is recorded here: the engine records a
+decision before it takes effect, and an answer like that of any participant.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rebut.core.json_value import Json, as_row
 from rebut.core.types import Reply, Request
 
 MOST_WAITING = 2_000
-"""Messages that wait for a page that does not read them; the oldest go first."""
+"""The most messages that wait for a page that does not read them; the oldest are dropped first."""
 LONGEST = 400
-"""Characters of the text being written that the page gets."""
+"""How many of the last characters of a text being written the page gets."""
 
 
 class DebateControl(Protocol):
@@ -56,7 +56,7 @@ class WrittenAnswer(Protocol):
 
 
 class Watch:
-    """What one open page has not been told yet."""
+    """The messages that one open page has not got yet."""
 
     def __init__(self, answers: Mapping[str, WrittenAnswer], close: Callable[[Watch], None]) -> None:
         self._answers, self._close = answers, close
@@ -68,7 +68,7 @@ class Watch:
         del self._waiting[:-MOST_WAITING]
 
     def taken(self) -> list[tuple[str, Json]]:
-        """The messages since the last look, and what is being written now, where that has changed."""
+        """The messages since the last call, and the answers being written that have changed since then."""
         out, self._waiting = self._waiting, []
         for key in [key for key in self._told if key not in self._answers]:
             del self._told[key]
@@ -108,14 +108,14 @@ class Controls:
         self._closed = ""
 
     def close(self, why: str) -> None:
-        """There is no page: a person cannot be asked."""
+        """Refuse all questions to persons, since there is no page; `why` says why not."""
         self._closed = why
         for turn in self._turns.values():
             if not turn.reply.done():
                 turn.reply.set_exception(_no_page(why))
 
     def watch(self) -> Watch:
-        """For a page that was just opened: it is told what is under way."""
+        """A watch for a page that was just opened; it begins with the questions that are open."""
         made = Watch(self._answers, self._watches.remove)
         for turn in self._turns.values():
             made.put("turn", turn.form)
@@ -138,7 +138,7 @@ class Controls:
         self._answers[key] = answer
 
     def ended(self, key: str) -> None:
-        """A call ended: what it brought is on record."""
+        """A call ended, and its result is on record."""
         self._answers.pop(key, None)
 
     def waits(self, key: str, reason: str) -> None:
@@ -147,7 +147,7 @@ class Controls:
     # steering
 
     def steer(self, asked: Mapping[str, Json]) -> str:
-        """Do what the page asks for; returns why not, or nothing."""
+        """Do what the page asks for; returns why it is refused, or ""."""
         what, key, text = (str(asked.get(name) or "") for name in ("do", "key", "text"))
         if what == "settle":
             return self._steering.settle()
@@ -176,7 +176,7 @@ class Controls:
         return Reply(text, model="human", family="human")
 
     def answer(self, sent: Mapping[str, Json]) -> str:
-        """What a person filled in; returns what is wrong with it, or nothing."""
+        """Pass on what a person filled in; returns what is wrong with it, or ""."""
         turn = self._turns.get(str(sent.get("key")))
         if turn is None or turn.reply.done():
             return "this question is not open any more"

@@ -1,7 +1,7 @@
 """A debate as one HTML file: the same page, with its style, its script and the debate inside. It loads nothing.
 
-The file is made to be passed on. So it has what was said and the lines that were cited, and it leaves out prompts, and
-what was read and never cited, unless the user wants these too.
+The file is made to be passed on. So it has the answers and the cited lines, but neither prompts nor lines that were
+read and not cited, unless the user asks for these too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def document(folder: Path, versions: Versions, *, prompts: bool = False) -
 
 
 def _without_folders(data: Row, record: Record) -> Row:
-    """The data with the user's folders by their names only: who gets the file need not know where they are."""
+    """The data with the user's folders by name, not by path: readers of the file need not know where they are."""
     folders = {str(folder): Path(folder).name for folder in (record.opened.workspace, record.opened.started_in)}
     folders[str(Path.home())] = "~"
     known = [folder for folder in sorted(folders, key=len, reverse=True) if folder.count("/") and len(folder) > 1]
@@ -91,7 +91,7 @@ def _embedded(data: Row) -> str:
 
 
 def _cited_only(frame: Row, frames: list[Row]) -> Row:
-    """The frame, and of the target under review only the hunks that a finding cites."""
+    """The frame; if it has the target under review, only with the hunks that are cited."""
     target = frame.get("target")
     if not isinstance(target, dict):
         return frame

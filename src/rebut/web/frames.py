@@ -64,7 +64,7 @@ class PageCitation:
     evidence: Evidence
     about: str = ""
     documents: int = 0
-    """How many documents had been written."""
+    """How many documents had been written before its round."""
 
     @property
     def id(self) -> str:
@@ -97,7 +97,7 @@ class Frames:
         self._sent: dict[tuple[str, str], list[Json]] = {}
         """What the page has of each list that grows: the id of a point, the name of the list → its rows."""
         self._move_rows: dict[int, tuple[Move, Row]] = {}
-        """Each move with its row, by its identity: to hash a move takes as long as to make its row."""
+        """`id()` of a move → the move and its row: to hash a move would take as long as to make its row."""
         self._tokens = 0
         self._usd: float | None = 0.0
 
@@ -158,7 +158,7 @@ class Frames:
             row[DOCUMENT] = text
             if before is not None:
                 row["diff"] = file_diff(event.seat, before, text)
-        # What is said in a round gets its ids and marks with the entries that follow; only the rest is looked up now.
+        # An answer in a round gets its ids and marks with the entries that follow; only other answers get them now.
         return row | {"rows": self._rows(event, self.ledger if _round(event.key) is None else Ledger())}
 
     def _rows(self, event: Answered, ledger: Ledger) -> list[Json]:
@@ -207,7 +207,7 @@ class Frames:
         earlier = self.ledger
         again = step in self._entered
         self._entered.add(step)
-        # Entries that are recorded again, by an upgrade, stand in place of the earlier ones: all of it is sent again.
+        # Entries that an upgrade has recorded again replace the earlier ones, so that everything is sent again.
         self.ledger = ledger_of(self.record) if again else earlier.add(entries)
         claims = 0 if again else len(earlier.claims)
         before = {p.id for p in earlier.points}
@@ -227,7 +227,7 @@ class Frames:
         row["unmatched"] = [self._move(m) for m in self.ledger.unmatched]
         self._without_sent("", row, ("unmatched",))
         answered = self._answered.get(step_of(step), {}).values()
-        # An answer finds its ids and marks in what its own step added: a long ledger is not searched for each.
+        # An answer finds its ids and marks in what its own step added, so that no answer searches a long ledger.
         added = [one for p in self.ledger.points if p.id in changed for one in p.wordings if again or one.text in texts]
         part = Ledger(
             self.ledger.letter,
@@ -242,7 +242,7 @@ class Frames:
     # the ledger
 
     def _points(self, changed: Set[str]) -> list[Json]:
-        """The points with these ids. Each is read from a ledger of its own: a long one is not searched for each."""
+        """The points with these ids. Each is read from a ledger of its own, so that none searches a long ledger."""
         moves, slips = {id: list[Move]() for id in changed}, {id: list[Slip]() for id in changed}
         for move in self.ledger.moves:
             if move.point in moves:
@@ -270,7 +270,7 @@ class Frames:
         return row
 
     def _without_sent(self, of: str, row: Row, names: Iterable[str]) -> None:
-        """Take out of growing lists what the page has. `kept` says how many rows of its list it keeps.
+        """Remove from growing lists the rows that the page has. `kept` says how many rows of each list it keeps.
 
         Without this, a point that is discussed in every round would be sent with its whole history each time.
         """
@@ -299,7 +299,7 @@ class Frames:
 
     def _move_row(self, m: Move) -> Row:
         word = (RULINGS if m.by in ("judge", "decider") else VERBS).get(m.kind) or VERBS.get(m.kind, m.kind)
-        if word == VERBS[MOVES["fixed"]] and m.reason.startswith(SILENT):  # rebut 0.1 took that for fixed
+        if word == VERBS[MOVES["fixed"]] and m.reason.startswith(SILENT):  # rebut 0.1 recorded that as fixed
             word = SILENT
         row: Row = {"point": m.point, "kind": m.kind, "word": word, "by": m.by, "round": m.round, "reason": m.reason}
         row |= {"severity": m.severity, "after": m.after, "objection": m.objection}
@@ -330,7 +330,7 @@ class Frames:
         row["seats"] = [as_row(seat) for seat in outcome.seats]
         row["verdict"] = as_row(outcome.verdict) if outcome.verdict else None
         row["answers"] = outcome.answers.to_json() if outcome.answers else None
-        if ledger.points:  # it may count the complete rounds only
+        if ledger.points:  # the ledger of an outcome may have the complete rounds only
             row["final"] = {
                 p.id: {"status": ledger.shown_status(p.id), "severity": ledger.severity(p.id)} for p in ledger.points
             }
@@ -370,7 +370,7 @@ def _target(target: Target) -> Row:
 
 
 def files_of(diff: str) -> list[Json]:
-    """A diff as the page draws it: each file with its hunks, and of each hunk its first lines and its text."""
+    """A diff as the page draws it: each file with its hunks, and for each hunk its first line numbers and its text."""
     out: list[Json] = []
     for section in sections(diff):
         head, hunks = head_and_hunks(section)
@@ -387,7 +387,7 @@ def files_of(diff: str) -> list[Json]:
 
 
 def file_diff(name: str, before: str, after: str) -> list[Json]:
-    """The difference of two texts, in the same form."""
+    """The difference of two texts, in the form of `files_of`."""
     sides = BothTexts(before, after)
     hunks = "\n".join(sides.hunks(sides.differences()))
     return files_of(f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n{hunks}\n") if hunks else []
@@ -403,7 +403,7 @@ def _round(key: str) -> int | None:
 
 
 def _named(entry: object) -> Iterable[str]:
-    """The points that an entry is about."""
+    """The ids of the points that an entry refers to."""
     if isinstance(entry, Same):
         return (entry.point, entry.same_as)
     if isinstance(entry, Point):
@@ -418,7 +418,7 @@ def _check(check: CodeCheck | None) -> Json:
 
 
 def _filled(row: Row) -> Row:
-    """Without what is empty. 0 is not: round 0 is before the first one, and what costs nothing has a price."""
+    """The row without empty values. 0 is not empty: round 0 is before the first one, and a free call has a price."""
     return {name: value for name, value in row.items() if value is not False and value not in (None, "", [], {})}
 
 

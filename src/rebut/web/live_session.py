@@ -20,7 +20,7 @@ Versions = Callable[[Record, Path], DebatedVersions | None]
 
 
 class LiveSession:
-    """One session. `update` reads what its journal has gained since."""
+    """One session. `update` reads the lines that its journal has gained since the last call."""
 
     def __init__(self, folder: Path, versions: Versions) -> None:
         self.folder = folder
@@ -42,9 +42,10 @@ class LiveSession:
         return self._made.cited
 
     def update(self, most: int | None = None) -> None:
-        """Make frames of what the journal has gained since, of `most` lines; `behind` says whether more are left."""
+        """Make frames of the journal's new lines, at most `most` of them; `behind` says whether more are left."""
         lines = self._tail.take()
-        if lines and lines[0].seq <= len(self.frames) + len(self._read):  # another journal: it was cut, and continued
+        # The journal was cut and then continued: the frames made so far are no longer in it.
+        if lines and lines[0].seq <= len(self.frames) + len(self._read):
             self.frames, self._made, self._lines = [], Frames(), None
             self._read.clear()
         self._read.extend(lines)
@@ -56,7 +57,7 @@ class LiveSession:
         return bool(self._read)
 
     def replaced(self, seq: int, at: str) -> bool:
-        """Whether the frame `seq`, of the time `at`, is not in this journal: what a page has is out of date then."""
+        """Whether the frame `seq`, of the time `at`, is not in this journal: then the page's frames are out of date."""
         if seq > len(self.frames):
             return True
         return bool(seq and at and self.frames[seq - 1]["at"] != at)

@@ -39,7 +39,7 @@ KEY = "view.key"
 PERIOD = 0.08
 """Seconds between two looks at a journal."""
 LAST_LOOKS = 12
-"""Looks for which the server waits for its pages before it ends."""
+"""How many periods the server waits for its open pages before it ends."""
 QUIET = 15.0
 """Seconds without an event after which a comment is sent, so that a broken connection is noticed."""
 BATCH = 400
@@ -159,7 +159,7 @@ class Viewer:
         known = hmac.compare_digest(request.cookies.get(name, "").encode(errors="replace"), value.encode())
         token = request.query.get("t", "")
         if request.method == "GET" and token:
-            # Only to a page of this server: a path that begins with two slashes is another site.
+            # Redirect only to a page of this server: a path that begins with two slashes leads to another site.
             response = web.Response(status=303, headers={**HEADERS, "Location": _page_of(request.path)})
             if token in self._tokens:
                 self._tokens.discard(token)
@@ -188,9 +188,8 @@ class Viewer:
     def _of_other_user(self, request: web.Request) -> bool:
         """Whether another user of this machine asks.
 
-        The address is in the arguments of the browser's process, and a cookie reaches every port of this machine: both
-        can come to the knowledge of other users. The system's administrator, who relays connections into containers,
-        could read everything anyway.
+        The address is in the arguments of the browser's process, and a cookie reaches every port of this machine: other
+        users can learn both. Root is let in: it relays connections into containers, and could read everything anyway.
         """
         if request.transport is None:
             return False
@@ -204,7 +203,7 @@ class Viewer:
         return followed
 
     def _known_session(self, id: str) -> LiveSession:
-        """The session that was named, its parent, or one of this folder."""
+        """A session that this server may show: the one that it serves, that one's parent, or one of this folder."""
         if id not in self._followed:
             self._check(id)
             self._followed[id] = LiveSession(self._root / id, self._versions)
@@ -284,10 +283,10 @@ class Viewer:
         live = self.controls.watch() if self.controls and id == self.session else None
         spoke, running, first = time.monotonic(), None, True
         try:
-            while request.transport is not None:  # the page is gone: nothing is written that would show it
+            while request.transport is not None:  # without a write, nothing else notices a closed page
                 last_look = self._stopping.is_set()
                 try:
-                    # A long journal in parts: the page and a debate in this process go on meanwhile.
+                    # In parts, so that the page and a debate in this process continue while a long journal is read.
                     followed.update(max(0, sent - len(followed.frames)) + BATCH)
                 except RecordError as error:
                     await response.write(_event("broken", {"message": str(error)}))
@@ -328,7 +327,7 @@ class Viewer:
 
 
 def _logger() -> logging.Logger:
-    """Without requests that are none: any program of this machine could fill the debate's terminal with them."""
+    """A logger without malformed requests: any program of this machine could fill the debate's terminal with them."""
     logger = logging.getLogger("rebut.page")
     logger.addFilter(_is_ours)
     return logger

@@ -13,9 +13,9 @@ from test_exact_patch import AFTER, ORDERS, tree
 
 def test_what_git_could_not_finish_is_taken_back(shop: Path, tmp_path: Path) -> None:  # J10
     """The copies that a failing disk needs are links; nothing of them stays behind."""
-    from rebut.ci.apply import _Kept
+    from rebut.ci.apply import _OldFiles
 
-    kept = _Kept(shop)
+    kept = _OldFiles(shop)
     for name in (ORDERS, "README.md", "new/deep/x.py"):  # of which git came to the first and the last
         kept.keep(name)
     (shop / ORDERS).unlink()

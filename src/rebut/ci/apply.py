@@ -178,19 +178,19 @@ async def _put(top: Path, patch: bytes, names: Iterable[str], *, check: bool = F
     # The user's own attributes apply, as when git is called by hand; the programs that they could start stay disabled.
     at = git.options.index(NO_ATTRIBUTES)
     git.options = (*git.options[: at - 1], *git.options[at + 1 :], "-c", "apply.whitespace=nowarn")
-    kept = _Kept(top)
+    old_files = _OldFiles(top)
     try:
         await git.run("apply", "--check", "-", feed=patch)
         if check:
             return
         for name in names:
-            kept.keep(name)
+            old_files.keep(name)
         await git.run("apply", "-", feed=patch)
     except asyncio.CancelledError:  # a deadline, or a second Ctrl-C: git has been stopped half-way
-        kept.restore()
+        old_files.restore()
         raise
     except (GitFailed, OSError) as error:
-        left = kept.restore()
+        left = old_files.restore()
         said = error.said if isinstance(error, GitFailed) else error.strerror or str(error)
         why = " ".join(line.removeprefix("error: ").strip() for line in said.splitlines()) or str(error)
         raise NotApplied(
@@ -199,10 +199,10 @@ async def _put(top: Path, patch: bytes, names: Iterable[str], *, check: bool = F
             if left
             else f"No file was changed. Fix the cause{f', or apply {file} by hand' if file else ''}.",
         ) from error
-    kept.drop()
+    old_files.drop()
 
 
-class _Kept:
+class _OldFiles:
     """Copies of the old files, until the patch is applied."""
 
     def __init__(self, top: Path) -> None:

@@ -74,8 +74,8 @@ def policy_of(raw: bytes, where: str) -> Wish:
     except ConfigError as error:
         wrong = re.search(r": (?:unknown key )?(gate(?:\.\w+)?)", error.message)
         line = _line(raw.decode("utf-8", "replace"), wrong[1] if wrong else "gate")
-        told = error.message.removeprefix(where)
-        raise ConfigError(f"{where}, line {line}{told}", error.hint) from error
+        rest = error.message.removeprefix(where)
+        raise ConfigError(f"{where}, line {line}{rest}", error.hint) from error
 
 
 def _line(text: str, key: str) -> int:

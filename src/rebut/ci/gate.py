@@ -149,8 +149,8 @@ class GateGrounds:
     @property
     def counting(self) -> tuple[Dismissal, ...]:
         """The dismissals that count for the gate."""
-        kept = {"all": (*self.basis.dismissals, *self.private), "shared": self.basis.dismissals, "none": ()}
-        return kept[self.policy.dismissals]
+        by_policy = {"all": (*self.basis.dismissals, *self.private), "shared": self.basis.dismissals, "none": ()}
+        return by_policy[self.policy.dismissals]
 
 
 @frozen

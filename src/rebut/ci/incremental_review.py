@@ -176,10 +176,10 @@ async def _fixing_commit(git: Git, old: str, new: str, one: CarriedFinding, find
     wanted = before[cited[1] - 1 : cited[2]] if cited else []
     if wanted and not one.quote:
         for commit in commits:
-            if not _has(await _lines_at(git, commit, path), wanted):
-                return await _named(git, commit)
+            if not _contains(await _lines_at(git, commit, path), wanted):
+                return await _described(git, commit)
     if len(commits) == 1:
-        return await _named(git, commits[0])
+        return await _described(git, commits[0])
     return f"{counted(len(commits), 'commit')} from {commits[0][:12]} to {commits[-1][:12]}"
 
 
@@ -188,12 +188,12 @@ async def _lines_at(git: Git, commit: str, path: str) -> list[bytes]:
     return data.split(b"\n") if isinstance(data, bytes) else []
 
 
-def _has(lines: Sequence[bytes], block: Sequence[bytes]) -> bool:
+def _contains(lines: Sequence[bytes], block: Sequence[bytes]) -> bool:
     size = len(block)
     return any(lines[n : n + size] == list(block) for n in range(len(lines) - size + 1))
 
 
-async def _named(git: Git, commit: str) -> str:
+async def _described(git: Git, commit: str) -> str:
     body = await git.object(commit, 100_000)
     message = body.partition(b"\n\n")[2].decode("utf-8", "replace") if isinstance(body, bytes) else ""
     subject = cut(clean(message.split("\n")[0]), LONGEST_SUBJECT)

@@ -36,15 +36,17 @@ ABOUT = {
 }
 
 
-def log(standing: GatedReview) -> dict[str, Json]:
+def log(gated: GatedReview) -> dict[str, Json]:
     """The SARIF log: open findings, dismissed ones as suppressed; invalid, struck and withdrawn ones as a count."""
-    review = standing.review
-    held = [f for f in standing.counted.findings if stands(f)]
-    categories = sorted({_category(f) for f in held})
+    review = gated.review
+    open_findings = [f for f in gated.counted.findings if stands(f)]
+    categories = sorted({_category(f) for f in open_findings})
     seen: Counter[str] = Counter()
-    results: list[Json] = [_result(f, cited_place(f, review.target), review.target, categories, seen) for f in held]
-    notes: list[Json] = [{"level": "warning", "message": {"text": _plain(doubt)}} for doubt in standing.ruling.doubts]
-    left_out = len(standing.counted.findings) - len(held)
+    results: list[Json] = [
+        _result(f, cited_place(f, review.target), review.target, categories, seen) for f in open_findings
+    ]
+    notes: list[Json] = [{"level": "warning", "message": {"text": _plain(doubt)}} for doubt in gated.ruling.doubts]
+    left_out = len(gated.counted.findings) - len(open_findings)
     run: dict[str, Json] = {
         "tool": {"driver": {"name": "rebut", "version": __version__, "rules": [_rule(name) for name in categories]}},
         "automationDetails": {"id": f"rebut/{review.session}"},
@@ -59,11 +61,11 @@ def log(standing: GatedReview) -> dict[str, Json]:
             "new": review.target.new,
             "leftOut": left_out,
             "heading": headline(review.outcome, review.target),
-            "gate": standing.ruling.to_json(),
+            "gate": gated.ruling.to_json(),
             "analysed": review.contract.analysed,
             "reviewers": [clean(f"{seat.spec} ({seat.seat})") for seat in review.outcome.seats if seat.answered],
             "since": review.contract.since,
-            "fixed": [_fixed(f, cited_place(f, review.target)) for f in standing.counted.fixed_since],
+            "fixed": [_fixed(f, cited_place(f, review.target)) for f in gated.counted.fixed_since],
         },
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -166,8 +168,8 @@ def _fixes(finding: ReviewFinding, place: Cited) -> list[Json]:
     """The proposed text, if the lines that it replaces are certain."""
     sure = place.changed and place.first and finding.mark in ("found", "moved")
     # Where a secret was removed, the real lines are unknown.
-    held = any(PLACEHOLDER.search(text) for text in (finding.fix, *place.lines))
-    if not finding.fix or not sure or held:
+    has_secret = any(PLACEHOLDER.search(text) for text in (finding.fix, *place.lines))
+    if not finding.fix or not sure or has_secret:
         return []
     # A region without columns ends before its last line end, so the text that replaces it has none either.
     fix = valid_unicode(finding.fix).rstrip("\r\n")
@@ -186,12 +188,12 @@ def _plain(text: str) -> str:
     return re.sub(r"\[([^\[\]]*)\]\(", r"\\[\1\\](", clean(text)).strip()
 
 
-def commands(standing: GatedReview) -> str:
+def commands(gated: GatedReview) -> str:
     """A workflow command for each open finding that is not dismissed, then one for each doubt."""
-    review = standing.review
-    held = [f for f in standing.counted.findings if stands(f) and not f.dismissed]
-    lines = [_annotation(f, review) for f in sorted(held, key=lambda f: f.severity)]
-    lines += [f"::warning title={_property('rebut: inconclusive')}::{_data(doubt)}" for doubt in standing.ruling.doubts]
+    review = gated.review
+    open_findings = [f for f in gated.counted.findings if stands(f) and not f.dismissed]
+    lines = [_annotation(f, review) for f in sorted(open_findings, key=lambda f: f.severity)]
+    lines += [f"::warning title={_property('rebut: inconclusive')}::{_data(doubt)}" for doubt in gated.ruling.doubts]
     return "\n".join(lines)
 
 

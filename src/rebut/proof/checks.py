@@ -99,7 +99,7 @@ class CheckRunner:
         found = self._interpreter(runner.needs)
         if isinstance(found, str) or (missing := await self._missing(box, runner)):
             return replace(check, mark="not run", note=found if isinstance(found, str) else missing)
-        one = _Run(self, box, runner, found, check)
+        one = _CheckRun(self, box, runner, found, check)
         mark, note, output = await one.marked(sides)
         hints = [note, *self._hints(runner, check, sides)]
         return replace(
@@ -121,7 +121,7 @@ class CheckRunner:
             return "", box if isinstance(box, str) else str(found)
         if missing := await self._missing(box, runner):
             return "", missing
-        one = _Run(self, box, runner, found, check)
+        one = _CheckRun(self, box, runner, found, check)
         copied = await self.copy(sides.new, f"new-{sides.version}")
         got = await one._once(copied.folder)
         if one.failed:
@@ -192,24 +192,24 @@ class CheckRunner:
 
 
 @dataclass
-class _Run:
+class _CheckRun:
     """Runs one check on both sides, and gives it a mark."""
 
-    of: CheckRunner
+    owner: CheckRunner
     box: Sandbox
     runner: Runner
-    found: Interpreter
+    interpreter: Interpreter
     check: CodeCheck
     failed: str = ""
 
     async def marked(self, sides: CheckedSides) -> tuple[CheckMark, str, str]:
-        new = await self.of.copy(sides.new, f"new-{sides.version}")
+        new = await self.owner.copy(sides.new, f"new-{sides.version}")
         if new.beyond:
             return "not run", f"the project is too large to copy: {counted(new.beyond, 'file')} would be missing", ""
-        old = await self.of.copy(sides.old, "old", f"new-{sides.version}") if sides.old else None
+        old = await self.owner.copy(sides.old, "old", f"new-{sides.version}") if sides.old else None
         # Without an old side, the other run has no files of the project at all.
-        other = old.folder if old is not None and self.check.shows.startswith("fails") else self.of._empty()
-        versus = "on the old version" if other != self.of._empty() else "without the project's files"
+        other = old.folder if old is not None and self.check.shows.startswith("fails") else self.owner._empty()
+        versus = "on the old version" if other != self.owner._empty() else "without the project's files"
         first = await self._both(new.folder, other)
         mark, note = self._decided(first, versus, sides, has_files=bool(new.files))
         if self.failed:
@@ -270,12 +270,12 @@ class _Run:
 
     async def _once(self, folder: Path) -> SideResult:
         word = secrets.token_hex(16)
-        code = self.of._own() / f"check-{word}"
+        code = self.owner._own() / f"check-{word}"
         code.write_text(self.check.code, encoding="utf-8", errors="replace")
         code.chmod(0o644)
-        inside = self.found.inside + Inside((Mount(code, f"{sandbox.WORK}/{self.runner.file}"),))
-        argv = self.runner.argv(self.found, self.runner.command)
-        async with self.of._turn():
+        inside = self.interpreter.inside + Inside((Mount(code, f"{sandbox.WORK}/{self.runner.file}"),))
+        argv = self.runner.argv(self.interpreter, self.runner.command)
+        async with self.owner._turn():
             ran = await self.box.run(argv, folder, inside, bounds=self.runner.bounds, feed=f"{word}\n".encode())
         code.unlink(missing_ok=True)
         self.failed = self.failed or ran.failed

@@ -48,7 +48,7 @@ class Bounds:
     @property
     def kernel(self) -> list[str]:
         """The limits that the kernel enforces, as flags of `prlimit`."""
-        held = {
+        limits = {
             "as": self.address_space or self.memory,
             "data": self.memory,
             "cpu": max(1, int(self.seconds)),
@@ -57,7 +57,7 @@ class Bounds:
             "nproc": self.processes,
             "core": 0,
         }
-        return [f"--{name}={value}" for name, value in held.items()]
+        return [f"--{name}={value}" for name, value in limits.items()]
 
 
 @frozen

@@ -35,7 +35,7 @@ class Worker(Protocol):
         """End what it has started."""
 
 
-class Here:
+class ThisProcess:
     """Debates in this process."""
 
     stopping = DRAINING
@@ -97,7 +97,7 @@ class Batch:
         """Run what is left; return when all has ended, or has drained. Cancelling it drops the running debates."""
         self._worker = worker
         try:
-            self._tasks = [asyncio.create_task(self._some()) for _ in range(min(self.at_once, len(self.left)))]
+            self._tasks = [asyncio.create_task(self._run_lines()) for _ in range(min(self.at_once, len(self.left)))]
             await asyncio.gather(*self._tasks)
         finally:
             for task in self._tasks:
@@ -105,12 +105,12 @@ class Batch:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await worker.close()
 
-    async def _some(self) -> None:
+    async def _run_lines(self) -> None:
         """Run one debate after the other, until none is left."""
         while self.left and not self.draining:
-            await self._one(self.left.popleft())
+            await self._run_line(self.left.popleft())
 
-    async def _one(self, line: BatchLine) -> None:
+    async def _run_line(self, line: BatchLine) -> None:
         self.running += 1
         try:
             row = await self._worker.hold(line, self.sessions.get(line.hash, ""))

@@ -47,7 +47,7 @@ class BatchDebate:
         self.line, self.session = line, session
         self._journal, self._budget = journal, budget
         self.record: Record | None = None
-        self.control = Control(shared=_Share(budget, self))
+        self.control = Control(shared=_DebateShare(budget, self))
         self._noted: asyncio.Future[None] | None = None
 
     async def hold(self, setup: Setup) -> ResultRow | None:
@@ -125,7 +125,7 @@ def row_of(line: BatchLine, session: str, **found: Any) -> ResultRow:
     return ResultRow(line.id, line.number, line.hash, fields.protocol, session or None, **found)
 
 
-class _Share:
+class _DebateShare:
     """The limits of the batch, as one of its debates sees them."""
 
     def __init__(self, budget: SharedBudget | None, debate: BatchDebate) -> None:

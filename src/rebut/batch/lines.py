@@ -229,10 +229,10 @@ def _checked(found: Iterable[tuple[int, Callable[[], LineFields]]]) -> tuple[lis
             bad.append(BadLine(number, f"its id {fields.id!r} is also the id of line {first}"))
             continue
         good.append((number, fields))
-    return _told_apart(good), bad
+    return _batch_lines(good), bad
 
 
-def _told_apart(rows: Iterable[tuple[int, LineFields]]) -> list[BatchLine]:
+def _batch_lines(rows: Iterable[tuple[int, LineFields]]) -> list[BatchLine]:
     """The lines of a batch. Equal lines get different hashes, by the number of equal lines before them."""
     seen, out = Counter[str](), list[BatchLine]()
     for number, fields in rows:
@@ -245,7 +245,7 @@ def _told_apart(rows: Iterable[tuple[int, LineFields]]) -> list[BatchLine]:
 def in_workspace(lines: Iterable[BatchLine], workspace: Path) -> list[BatchLine]:
     """The lines, each with the absolute path of its folder. The same line in another folder is another debate."""
     places = [(line, str((workspace / line.fields.workspace).resolve())) for line in lines]
-    return _told_apart((line.number, line.fields.model_copy(update={"workspace": place})) for line, place in places)
+    return _batch_lines((line.number, line.fields.model_copy(update={"workspace": place})) for line, place in places)
 
 
 def same(fields: LineFields) -> str:

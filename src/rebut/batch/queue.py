@@ -317,7 +317,7 @@ PATIENCE = 120.0
 """Seconds for which the database may be away while results are waited for."""
 
 
-class Elsewhere:
+class QueueWorkers:
     """Debates that workers run: waits for their rows."""
 
     stopping = "the workers go on; the same command waits again and writes what has ended by then"
@@ -368,8 +368,8 @@ class Elsewhere:
 
 
 def _batch(name: str, *found: Any) -> QueuedBatch:
-    counts, (most, has, reached) = found[:8], (found[8:11], found[11:14], found[14])
-    limits = {key: (had, cap) for key, had, cap in zip(LIMITS, has, most, strict=True) if cap is not None}
+    counts, (most, used, reached) = found[:8], (found[8:11], found[11:14], found[14])
+    limits = {key: (amount, cap) for key, amount, cap in zip(LIMITS, used, most, strict=True) if cap is not None}
     return QueuedBatch(*(name, *counts, limits, reached))
 
 

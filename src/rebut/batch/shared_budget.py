@@ -33,7 +33,7 @@ class DebateBudget:
         self.reached = ""
         """The limit that stopped this debate."""
         self._database, self._epoch, self._spent, self._stops = database, epoch, spent, stops
-        self._flying = 0
+        self._in_flight = 0
         self._turn = asyncio.Lock()
         """Lets one statement run at a time, with the amounts on record at that moment. A permitted call is on record
         before the next statement begins, since nothing else runs in between."""
@@ -45,7 +45,7 @@ class DebateBudget:
             async with self._turn:
                 said = await self._ask(line_hash, worst, again=False)
                 self._changed = False  # the database knows what is on record now
-                self._flying += not said
+                self._in_flight += not said
             if said != "wait":
                 self.reached = "" if said == "lost" else said
                 return not said
@@ -63,11 +63,11 @@ class DebateBudget:
         return str(said)
 
     def _state(self, line_hash: str) -> tuple[str | int | float, ...]:
-        has = self._spent()
-        return line_hash, self._epoch(), has.calls, has.tokens, has.usd, self._flying
+        spent = self._spent()
+        return line_hash, self._epoch(), spent.calls, spent.tokens, spent.usd, self._in_flight
 
     def end_call(self, line_hash: str, amount: Amount) -> None:
-        self._flying -= 1
+        self._in_flight -= 1
         self.settle(line_hash, amount)
 
     def settle(self, line_hash: str, amount: Amount) -> None:

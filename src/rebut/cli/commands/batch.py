@@ -99,7 +99,7 @@ def batch_command(
     from pathlib import Path
 
     from rebut.api import Setup
-    from rebut.batch.batch import Batch, Here
+    from rebut.batch.batch import Batch, ThisProcess
     from rebut.batch.budget import BatchBudget
     from rebut.batch.lines import in_workspace, read_lines, refused
     from rebut.batch.processes import Processes
@@ -113,7 +113,7 @@ def batch_command(
     for name, value in given.items():
         within(name, value, whole_batch=True)
     if on:
-        from rebut.batch.queue import Elsewhere, Queue
+        from rebut.batch.queue import Queue, QueueWorkers
         from rebut.cli.commands.batch_queue import enqueue, has_ended, in_queue
         from rebut.setup import saved_keys
 
@@ -168,9 +168,9 @@ def batch_command(
             batch.count_earlier(budget, setup)
         worker: Worker
         if on:
-            worker, batch.state = Elsewhere(queue), "waiting or running"
+            worker, batch.state = QueueWorkers(queue), "waiting or running"
         else:
-            worker = Here(setup, results, budget) if processes == 1 else Processes(processes, results, budget)
+            worker = ThisProcess(setup, results, budget) if processes == 1 else Processes(processes, results, budget)
         stopped = asyncio.run(run_batch(batch, worker, budget, quiet or as_json))
     finally:
         results.close()

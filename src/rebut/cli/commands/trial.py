@@ -200,7 +200,7 @@ async def _run(trial: TrialRun, limits: dict[str, Any], quiet: bool) -> tuple[Tr
     """Run a trial with limits for all of it; returns the report, and whether a signal interrupted it."""
     import sys
 
-    from rebut.batch.batch import Batch, Here
+    from rebut.batch.batch import Batch, ThisProcess
     from rebut.batch.budget import BatchBudget
     from rebut.cli.commands.batch import run_batch
     from rebut.cli.output import say
@@ -218,7 +218,7 @@ async def _run(trial: TrialRun, limits: dict[str, Any], quiet: bool) -> tuple[Tr
             return "it was interrupted" if signals else ""
         if not quiet:
             say(f"  {what}: {counted(len(batch.left), 'review')}", sys.stderr)
-        worker = Here(trial.setup, trial.results, budget)
+        worker = ThisProcess(trial.setup, trial.results, budget)
         if await run_batch(batch, worker, budget, quiet, signals):
             return "it was interrupted"
         return f"{flag(budget.reached)} leaves no room for the next call" if budget and budget.reached else ""

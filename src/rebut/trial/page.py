@@ -42,12 +42,12 @@ def trial_page(report: TrialReport) -> str:
     style = STYLE.strip()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    body = [f"<h1>{_said(sentence(report))}</h1>", f'<p class="soft">{_said(_about(report))}</p>']
+    body = [f"<h1>{_escaped(sentence(report))}</h1>", f'<p class="soft">{_escaped(_about(report))}</p>']
     if report.arms:
         body += ["<h2>Found and false alarms, with 95 % intervals</h2>", plot(report.arms)]
         body += ["<h2>Every arm</h2>", _table(score_table(report))]
     if more := notes(report):
-        body += ["<ul>", *(f"<li>{_said(note)}</li>" for note in more), "</ul>"]
+        body += ["<ul>", *(f"<li>{_escaped(note)}</li>" for note in more), "</ul>"]
     if report.arms:
         body += ["<h2>By kind of defect</h2>", _table(_by_kind(report))]
         body += ["<h2>Every pair</h2>", _table(_by_pair(report), code=2)]
@@ -59,7 +59,7 @@ def trial_page(report: TrialReport) -> str:
     )
 
 
-def _said(text: str) -> str:
+def _escaped(text: str) -> str:
     return escape(clean(text), quote=True)
 
 
@@ -78,7 +78,7 @@ def plot(arms: Sequence[ArmScore]) -> str:
     height = TOP + ROW * len(arms) + 30
     rows = [
         f'<svg role="img" viewBox="0 0 {LEFT + WIDTH + 60} {height}" xmlns="http://www.w3.org/2000/svg">',
-        f"<title>{_said('; '.join(_spoken(arm) for arm in arms))}</title>",
+        f"<title>{_escaped('; '.join(_in_words(arm) for arm in arms))}</title>",
     ]
     for tick in range(0, 101, 20):
         x = _x(tick / 100)
@@ -86,7 +86,7 @@ def plot(arms: Sequence[ArmScore]) -> str:
         rows.append(f'<text class="soft" x="{x}" y="{height - 10}" text-anchor="middle">{tick} %</text>')
     for n, arm in enumerate(arms):
         y = TOP + ROW * n + 8
-        rows.append(f'<text x="0" y="{y + 11}">{_said(arm.arm)}</text>')
+        rows.append(f'<text x="0" y="{y + 11}">{_escaped(arm.arm)}</text>')
         rows += _bar("found", arm.found / arm.pairs, wilson(arm.found, arm.pairs), y)
         rows += _bar("alarm", arm.alarms / arm.pairs, wilson(arm.alarms, arm.pairs), y + 16)
         x = _x(arm.chance)
@@ -96,7 +96,7 @@ def plot(arms: Sequence[ArmScore]) -> str:
     return "\n".join(rows) + key
 
 
-def _spoken(arm: ArmScore) -> str:
+def _in_words(arm: ArmScore) -> str:
     return (
         f"{ARMS[arm.arm]}: found {percent(arm.found / arm.pairs)}, false alarms {percent(arm.alarms / arm.pairs)}, "
         f"chance {percent(arm.chance)}"
@@ -117,10 +117,10 @@ def _x(share: float) -> float:
 
 def _table(rows: Sequence[Sequence[str]], code: int = -1) -> str:
     head, *body = rows
-    made = ["<tr>" + "".join(f'<th scope="col">{_said(cell)}</th>' for cell in head) + "</tr>"]
+    made = ["<tr>" + "".join(f'<th scope="col">{_escaped(cell)}</th>' for cell in head) + "</tr>"]
     for row in body:
         cells = [
-            f'<td class="code">{_said(cell)}</td>' if n == code else f"<td>{_said(cell)}</td>"
+            f'<td class="code">{_escaped(cell)}</td>' if n == code else f"<td>{_escaped(cell)}</td>"
             for n, cell in enumerate(row)
         ]
         made.append(f"<tr>{''.join(cells)}</tr>")

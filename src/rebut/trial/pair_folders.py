@@ -16,7 +16,7 @@ from rebut.workspace.git import Git, GitFailed, installed, off
 
 DIFF = "change.diff"
 """The change as a file, for a debate that is not about a change of git."""
-WHO = ("user.name=rebut trial", "user.email=trial@localhost", "init.defaultBranch=main", "commit.gpgSign=false")
+SETTINGS = ("user.name=rebut trial", "user.email=trial@localhost", "init.defaultBranch=main", "commit.gpgSign=false")
 
 
 def folder_of(root: Path, pair: DefectPair, side: str) -> Path:
@@ -37,7 +37,7 @@ async def write(root: Path, pair: DefectPair, side: str) -> Path:
     try:
         file.parent.mkdir(parents=True)
         file.write_text(pair.before, encoding="utf-8")
-        git = Git(made, exe, off(*WHO))
+        git = Git(made, exe, off(*SETTINGS))
         await git.run("init", "-q", "--template=", ".")
         (made / ".git" / "info").mkdir(exist_ok=True)
         (made / ".git" / "info" / "exclude").write_text(f"{DIFF}\n")

@@ -182,7 +182,7 @@ class _SessionScore:
                 if place.lines and workspace.is_dir():
                     now = _text(workspace / place.path)
                     score.of_changeable += 1
-                    score.changed += now is None or not _has(now, place.lines)
+                    score.changed += now is None or not _contains(now, place.lines)
 
 
 def _dismissals(root: Path, workspace: Path) -> list[dismissals.Dismissal]:
@@ -202,7 +202,7 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _has(text: str, lines: tuple[str, ...]) -> bool:
+def _contains(text: str, lines: tuple[str, ...]) -> bool:
     """Whether these lines still are in a text, one after another, whatever their indentation."""
     now = [line.strip() for line in text.splitlines()]
     wanted = [line.strip() for line in lines]

@@ -61,7 +61,7 @@ class Watch:
     def __init__(self, answers: Mapping[str, WrittenAnswer], close: Callable[[Watch], None]) -> None:
         self._answers, self._close = answers, close
         self._waiting: list[tuple[str, Json]] = []
-        self._told: dict[str, Json] = {}
+        self._sent: dict[str, Json] = {}
 
     def put(self, name: str, value: Json) -> None:
         self._waiting.append((name, value))
@@ -70,8 +70,8 @@ class Watch:
     def taken(self) -> list[tuple[str, Json]]:
         """The messages since the last call, and the answers being written that have changed since then."""
         out, self._waiting = self._waiting, []
-        for key in [key for key in self._told if key not in self._answers]:
-            del self._told[key]
+        for key in [key for key in self._sent if key not in self._answers]:
+            del self._sent[key]
             out.append(("live", {"key": key, "ended": True}))
         for key, answer in self._answers.items():
             points: list[Json] = [
@@ -79,8 +79,8 @@ class Watch:
                 for p in answer.points
             ]
             row: dict[str, Json] = {"key": key, "points": points, "words": answer.words()[-LONGEST:]}
-            if self._told.get(key) != row:
-                self._told[key] = row
+            if self._sent.get(key) != row:
+                self._sent[key] = row
                 out.append(("live", row))
         return out
 

@@ -211,7 +211,7 @@ class Frames:
         self.ledger = ledger_of(self.record) if again else earlier.add(entries)
         claims = 0 if again else len(earlier.claims)
         before = {p.id for p in earlier.points}
-        changed = {self.ledger.issue_of(id) for e in entries for id in _named(e)}
+        changed = {self.ledger.issue_of(id) for e in entries for id in _points_of(e)}
         changed |= {p.id for p in self.ledger.points if again or p.id not in before}
         texts = {e.text for e in entries if isinstance(e, Point)}
         changed |= {p.id for p in self.ledger.points if p.said and any(one.text in texts for one in p.said)}
@@ -402,7 +402,7 @@ def _round(key: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _named(entry: object) -> Iterable[str]:
+def _points_of(entry: object) -> Iterable[str]:
     """The ids of the points that an entry refers to."""
     if isinstance(entry, Same):
         return (entry.point, entry.same_as)

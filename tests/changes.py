@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from rebut.core.types import Changed, Material, ModelSpec, Participant, Reply, Request, ignore
+from rebut.core.types import Changed, Finding, Material, ModelSpec, Participant, Reply, Request, ignore
 from rebut.protocols.cross.forms import CodeCritique, Raised
 from rebut.setup import config as configs
 from rebut.setup.connect import connector
@@ -32,6 +32,7 @@ def asked(
     env: Mapping[str, str] | None = None,
     seconds: float = 60.0,
     on_spawn: Callable[[int], None] = ignore,
+    earlier: tuple[Finding, ...] = (),
 ) -> Reply:
     """What `lint` replies, reached as a seat reaches it. `config` is the user's own file."""
     mine = {**os.environ, **(env or {})}
@@ -48,7 +49,7 @@ def asked(
         schema={},
         schema_name="CodeCritique",
         timeout=seconds,
-        material=Material(change),
+        material=Material(change, earlier),
         on_spawn=on_spawn,
     )
     return asyncio.run(connect(who.spec).backend.complete(request))

@@ -16,7 +16,7 @@ import pytest
 from rebut.backends.linters import tables
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.installation import with_extra
-from rebut.core.types import Changed
+from rebut.core.types import Changed, Finding
 from rebut.protocols.cross.forms import Category, CodeCritique
 from tests.changes import asked, changed, critique, lines_of, mended, rules_of, with_rule
 
@@ -60,6 +60,27 @@ def test_files_that_no_analyser_reads_are_named_and_deleted_ones_are_not() -> No
     assert len(asked(*many).skipped) == 7
     nothing = asked(changed("b.md", None, "b\n"))
     assert nothing.skipped == ("b.md",) and nothing.notes[-1].startswith("lint (no analyser): 0 raised")
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "state"),
+    [
+        ("subprocess call with shell=True (bandit B602).", "lint", "fixed"),
+        ("subprocess call with shell=True (bandit B602).", "lint:ruff", "not checked"),
+        (
+            "Undefined name `gone` (ruff F821). A comment there silences the rule, and did so before this change.",
+            "lint",
+            "fixed",
+        ),
+        ("The retry has no bound.", "lint", "not checked"),
+        ("It is wrong (ruff says so, too).", "lint", "not checked"),
+    ],
+)
+def test_only_the_analyser_that_raised_a_finding_can_call_it_fixed(text: str, spec: str, state: str) -> None:
+    # J7: a finding of a model was called fixed because an analyser had nothing to say about its file
+    before = Finding("F1", "P1", "security", text, place="a.py:1")
+    found = critique(changed("a.py", "x = 1\n", "x = 2\n"), spec=spec, earlier=(before,))
+    assert [(one.id, one.state) for one in found.earlier] == [("F1", state)]
 
 
 def test_a_new_file_is_read_by_whatever_fits_and_each_finding_has_place_quote_severity_and_action() -> None:  # C1 J7

@@ -175,7 +175,11 @@ def _critique(
 def _earlier(
     findings: Sequence[Finding], answer: Mapping[str, Json], numbers: Mapping[str, int], new: LintedSide
 ) -> list[Json]:
-    """The state of earlier findings. One that is not raised again is fixed only if all of its file was read."""
+    """The state of earlier findings.
+
+    A finding that is not raised again is fixed only if the analyser that raised it, and every other one, has read its
+    file completely. Analysers cannot tell whether a finding of a model is fixed.
+    """
     raised = answer["findings"]
     assert isinstance(raised, list)
     raised_now = [_words_and_place(row) for row in raised if isinstance(row, dict)]
@@ -189,10 +193,21 @@ def _earlier(
         number = numbers.get(one.place.rpartition(":")[0], 0)
         if not number or len(raised) == MOST:
             continue
-        whole = number in new.whole and number not in new.unread
-        said = ("fixed", "The analysers no longer report it.") if whole else ("not checked", "Its file was not read.")
-        out.append({"id": one.id, "reason": said[1], "state": said[0]})
+        state, reason = "not checked", "No analyser that can report it has read its file."
+        if number in new.unread:
+            reason = "Its file was not read completely."
+        elif any(_is_of(one.text, name) for name in new.whole.get(number, ())):
+            state, reason = "fixed", "The analysers no longer report it."
+        out.append({"id": one.id, "reason": reason, "state": state})
     return out
+
+
+def _is_of(text: str, analyser: str) -> bool:
+    """Whether an analyser raised the finding with this text, which ends as `_finding_json` writes it."""
+    for remark in SILENCED.values():
+        text = text.removesuffix(remark) if remark else text
+    rule = text.rpartition(f" ({analyser} ")[2]
+    return rule != text and rule.endswith(").") and " " not in rule
 
 
 def _words_and_place(row: Mapping[str, Json]) -> tuple[str, str]:
@@ -244,8 +259,8 @@ class LintedSide:
     copies: list[FileCopy] = field(default_factory=list)
     findings: list[LinterFinding] = field(default_factory=list)
     unread: dict[int, str] = field(default_factory=dict)
-    whole: set[int] = field(default_factory=set)
-    """Files that at least one analyser has read."""
+    whole: dict[int, set[str]] = field(default_factory=dict)
+    """Files that at least one analyser has read completely, with the names of these analysers."""
 
 
 async def analysed(
@@ -317,7 +332,7 @@ async def _run(
         if one.number in unread:
             side.unread.setdefault(one.number, f"{analyser.name} could not read all of it")
         else:
-            side.whole.add(one.number)
+            side.whole.setdefault(one.number, set()).add(analyser.name)
 
 
 def _mark_unread(side: LintedSide, copies: Sequence[FileCopy], why: str) -> None:

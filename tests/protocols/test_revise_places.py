@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import threading
@@ -22,6 +23,8 @@ from voices import cli, events, record
 import rebut
 from rebut.core.errors import ConfigError, UsageError
 from rebut.record import artifacts, folder_claims, sessions
+from rebut.record.events import Wrote
+from rebut.record.journal import Journal
 from rebut.workspace.targets.target import Wanted
 
 
@@ -498,6 +501,20 @@ def test_a_file_of_somebody_else_is_never_overwritten(workspace: Path) -> None: 
     log = (phase(workspace) / f"debate_log.{outcome.session}.md").read_text()
     assert f"phase-1/plan_claude_v2.{outcome.session}.md (changes:" in log, "the log tells where it really is"
     assert not any(outcome.session in e.prompt for e in events("", "asked"))  # type: ignore[union-attr]
+
+
+def test_a_file_that_names_a_record_outside_of_the_sessions_is_left_alone(workspace: Path) -> None:  # K12
+    id = run(workspace, rounds=1).session
+    elsewhere = workspace.parent / "elsewhere"
+    shutil.copytree(sessions.home() / id, elsewhere / id)
+    text = json.dumps({"session": os.path.relpath(elsewhere / id, sessions.home())})
+    file = workspace / "state.json"
+    file.write_text(text)
+    journal = Journal.open(elsewhere / id)
+    journal.write(Wrote(path=str(file), sha=artifacts.sha(text)))
+    journal.close()
+    assert sessions.load(sessions.home() / json.loads(text)["session"]).opened.id == id, "the path leads there"
+    assert not artifacts.is_ours(file, record(), sessions.home())
 
 
 def test_a_link_is_not_followed_when_files_are_left(workspace: Path) -> None:  # K12

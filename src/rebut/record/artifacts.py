@@ -69,10 +69,12 @@ def is_ours(path: Path, record: Record, root: Path, kin: Sequence[str] = ()) -> 
 
 
 def _named(text: str) -> list[str]:
+    """The session that a file names; none if it names a path, which could lead to a record that rebut did not write."""
     try:
-        return [str(json.loads(text)["session"])]
+        name = str(json.loads(text)["session"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return []
+    return [name] if name.isalnum() else []
 
 
 def _another_wrote(root: Path, name: str, path: Path, text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -91,6 +92,27 @@ def test_print_changes_nothing_and_needs_no_host(own_home: Path) -> None:
     assert done.returncode == 2 and "no agent host was found" in done.stderr
     done = piped("mcp", "install", "--host", "claude")
     assert done.returncode == 3 and "there is no claude on PATH" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "shown", "code"),
+    [
+        ("install", "MCP server rebut already exists", "already there", 0),
+        ("install", "node: command not found", "did not work: node: command not found", 3),
+        ("uninstall", "No MCP server named rebut", "not there", 0),
+        ("uninstall", "the config is locked", "did not work: the config is locked", 3),
+    ],
+)
+def test_a_host_command_that_fails_is_not_a_success(
+    what: str, said: str, shown: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "bin" / "claude"
+    tool.parent.mkdir()
+    tool.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    done = piped("mcp", what, "--host", "claude", "--yes")
+    assert done.returncode == code and shown in done.stdout, done.stdout
 
 
 def test_ctrl_c_ends_a_server_that_was_started_by_hand(workspace: Path) -> None:

@@ -22,7 +22,8 @@ NAME = "rebut"
 PATIENCE = 120.0
 """Seconds that a host's own command may take: some unpack themselves at their first start."""
 LARGEST = 10_000_000
-NOTHING_TO_CHANGE = re.compile(r"already exists|not found|no mcp server named", re.I)
+ALREADY_THERE = re.compile("already exists", re.I)
+NOT_THERE = re.compile("not found|no mcp server named", re.I)
 """What hosts say if there is nothing to change."""
 Place = Callable[[Mapping[str, str]], Path]
 
@@ -99,8 +100,10 @@ class McpHost:
             f"Change it by hand; `rebut mcp install --host {self.name} --print` shows the entry.",
         )
 
-    def run(self, words: Sequence[str], env: Mapping[str, str]) -> str:
+    def run(self, words: Sequence[str], env: Mapping[str, str], nothing_to_do: re.Pattern[str]) -> str:
         """Run the host's own command in the home folder, since the entry is for all projects; returns its output.
+
+        It may fail if its output matches `nothing_to_do`.
 
         The command gets the environment variables that it would get in a seat, and no key for other programs.
         """
@@ -122,7 +125,7 @@ class McpHost:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UsageError(f"`{self.program} {shlex.join(words)}` did not work: {error}") from error
         said = done.stdout.decode(errors="replace").strip()
-        if done.returncode and not NOTHING_TO_CHANGE.search(said):
+        if done.returncode and not nothing_to_do.search(said):
             raise UsageError(f"`{self.program} {shlex.join(words)}` did not work: {said or done.returncode}")
         return said
 

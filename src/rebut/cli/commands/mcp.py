@@ -106,20 +106,22 @@ def _changed(host: McpHost, what: str, yes: bool) -> int:
 
 
 def _install(host: McpHost, yes: bool) -> str:
+    from rebut.mcp.hosts import ALREADY_THERE
+
     if host.add:
-        said = host.run(host.add(_entry()), os.environ)
-        if "already exists" in said:
+        said = host.run(host.add(_entry()), os.environ, ALREADY_THERE)
+        if ALREADY_THERE.search(said):
             return f"already there; to renew it, run `rebut mcp uninstall --host {host.name}` first"
         return f"added, by `{host.program} mcp add`"
     return _edited(host, _entry(), yes, "added")
 
 
 def _uninstall(host: McpHost, yes: bool) -> str:
-    from rebut.mcp.hosts import NOTHING_TO_CHANGE
+    from rebut.mcp.hosts import NOT_THERE
 
     if host.remove:
-        said = host.run(host.remove, os.environ)
-        return "not there" if NOTHING_TO_CHANGE.search(said) else f"removed, by `{host.program} mcp remove`"
+        said = host.run(host.remove, os.environ, NOT_THERE)
+        return "not there" if NOT_THERE.search(said) else f"removed, by `{host.program} mcp remove`"
     return _edited(host, None, yes, "removed")
 
 

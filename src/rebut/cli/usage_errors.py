@@ -24,11 +24,10 @@ LIKE = {
     "cost": ("max-usd",),
     "budget": ("max-usd",),
     "output": ("save", "out"),
-    "dir": ("save", "place"),
+    "dir": ("save",),
     "file": ("artifact-file",),
     "fast": ("quick",),
     "force": ("yes", "again"),
-    "verbose": ("full",),
     "no-color": ("plain",),
 }
 """Flags of other programs or commands, and ours with the same meaning."""

@@ -1,4 +1,4 @@
-"""Folders for temporary files that only the user can access. The folders of killed runs are removed later."""
+"""Folders for temporary files that only the user can access. In the user's cache, those of killed runs are removed."""
 
 from __future__ import annotations
 

@@ -26,6 +26,6 @@ def money(usd: float | None) -> str:
 
 def spent(total: Spent) -> str:
     rest = f", {total.in_doubt} cut off" if total.in_doubt else ""
-    rest += f" ({total.unmetered} of them without a token count)" if total.unmetered else ""
+    rest += f", {total.unmetered} without a token count" if total.unmetered else ""
     calls = counted(total.calls, "call")
     return f"{calls}, {duration(total.seconds)}, {size(total.tokens)} tokens, {money(total.usd)}{rest}"

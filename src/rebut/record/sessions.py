@@ -89,8 +89,7 @@ def create(root: Path) -> Path:
             return folder
     except OSError as error:
         raise UsageError(
-            f"no session can be stored in {root}: {error.strerror}",
-            "Nothing was called. Set REBUT_HOME to a folder that can be written.",
+            f"no session can be stored in {root}: {error.strerror}", f"Nothing was called. {how_to_move()}"
         ) from error
 
 

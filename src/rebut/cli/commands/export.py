@@ -130,9 +130,10 @@ def _tests(record: Record, folder: Path | None, force: bool) -> int:
 
     found = check_files(counted_ledger(record), record.opened.id, _within(record, folder or Path()))
     if not found:
-        raise UsageError(
-            f"no check of session {record.opened.id} was shown", "`rebut rerun ID` runs the checks of a session again."
-        )
+        id, ledger = record.opened.id, counted_ledger(record)
+        if not any(point.check for point in ledger.points):
+            raise UsageError(f"session {id} has no checks", "A debate with `--run-checks` has some.")
+        raise UsageError(f"no check of session {id} was shown", f"`rebut rerun {id}` runs them again.")
     if folder is None:
         for name, text in found.items():
             say(f"# ---- {name}\n{text.rstrip()}\n", verbatim=True)

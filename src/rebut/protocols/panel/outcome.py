@@ -260,7 +260,8 @@ def _tradeoff(debate: Debate, state: PanelState) -> list[str]:
         held, denied = (cell(", ".join(parties)) for parties in (one.held_by, one.denied_by))
         table.append(f"| {cell(one.text)} | {held} | {denied or '–'} |")
     if not state.mapped:
-        table = ["**Assumptions exposed:** none, because no party answered"]
+        why = "the answers name none" if state.grounds else "no party answered"
+        table = [f"**Assumptions exposed:** none, because {why}"]
     parts = ["  \n".join(head), "\n".join(rows), f"**Core disagreement:** {core}", "\n".join(table)]
     return [*parts, *_cruxes(state), _changed(state, ledger)]
 

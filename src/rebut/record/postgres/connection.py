@@ -122,7 +122,8 @@ class DatabaseConnection:
 
     def _refused(self, error: psycopg.Error) -> RecordError:
         return RecordError(
-            f"the database {shown_address(self.url)} refused a statement: {said(error)}", "Nothing was changed."
+            f"the database {shown_address(self.url)} refused a statement: {said(error)}",
+            "That statement changed nothing.",
         )
 
     def close(self) -> None:
@@ -167,7 +168,7 @@ async def close_async(connection: psycopg.AsyncConnection[tuple[Any, ...]] | Non
 
 
 REACH = "Check that it runs and that the address is right. No model was called."
-NOTHING = "Nothing was changed."
+NOTHING = "That statement changed nothing."
 WRITE = "Write postgresql://USER@HOST:5432/NAME."
 
 

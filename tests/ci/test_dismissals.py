@@ -376,9 +376,9 @@ def test_wrong_usage_of_a_class_is_told_and_keeps_nothing(
 
 def test_the_shared_list_is_no_part_of_a_change(reviewed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "dismiss", "--like", "F1", "--glob", "api", "--reason", "a prototype")[0] == 0
-    assert "api/orders.py" in (shown := run(capsys, "review", "--dry-run", "--with", "lint,rules")[1])
+    assert "api/orders.py" in (shown := run(capsys, "review", "--dry-run", "--with", "lint:ruff,rules")[1])
     assert "dismissals.jsonl" not in shown.partition("not sent")[0]
     git(reviewed, "checkout", "-q", "-b", "topic")
     git(reviewed, "commit", "-qam", "change")
     assert git(reviewed, "status", "--short").strip() == "?? .rebut/"
-    assert "api/orders.py" in run(capsys, "review", "--dry-run", "--with", "lint,rules")[1], "the branch is reviewed"
+    assert "api/orders.py" in run(capsys, "review", "--dry-run", "--with", "lint:ruff,rules")[1], "the branch is reviewed"

@@ -65,7 +65,7 @@ def refused(folder: Path, *words: str, **env: str) -> str:
 @pytest.mark.parametrize("odd", {**TOML, **SPECIAL})
 def test_an_odd_config_of_a_repository_is_an_error_with_its_name(folder: Path, odd: str) -> None:  # C16 C17
     {**TOML, **SPECIAL}[odd](folder / "rebut.toml")
-    assert "rebut.toml" in refused(folder, "review", "--with", "lint,rules")
+    assert "rebut.toml" in refused(folder, "review", "--with", "lint:ruff,rules")
 
 
 @pytest.mark.parametrize("odd", TOML)
@@ -74,7 +74,7 @@ def test_an_odd_policy_in_the_base_commit_is_an_error_with_its_name(folder: Path
     commit(folder, "odd")
     (folder / "rebut.toml").write_text("")
     (folder / "a.py").write_text("import sys\n")
-    assert "rebut.toml at commit" in refused(folder, "review", "--with", "lint,rules")
+    assert "rebut.toml at commit" in refused(folder, "review", "--with", "lint:ruff,rules")
 
 
 @pytest.mark.parametrize("odd", {**TOML, **SPECIAL})

@@ -203,7 +203,7 @@ def test_more_and_replay_name_the_result_of_a_review_as_show_does(tmp_path: Path
 
 
 def test_another_round_of_analysers_would_change_nothing(shop: Path) -> None:  # C13
-    voices.cli("review", "--with", "lint,rules", cwd=shop)
+    voices.cli("review", "--with", "lint:ruff,rules", cwd=shop)
     done = voices.cli("more", cwd=shop)
     assert "this review used no model, so another round would change nothing" in done.stderr
 
@@ -439,20 +439,20 @@ def test_a_program_in_a_seat_that_is_not_its_own_is_refused_before_anything_star
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("review --with lint,rules,foo", "`rebut review` has no seat for foo"),
-        ("review --again --with lint,rules,foo,human", "`rebut review` has no seat for foo, human"),
+        ("review --with lint:ruff,rules,foo", "`rebut review` has no seat for foo"),
+        ("review --again --with lint:ruff,rules,foo,human", "`rebut review` has no seat for foo, human"),
         ("plan p.md --with human,claude,foo", "`rebut plan` has no seat for foo"),
         ("plan p.md --rewrite --with a:1,b:2,c:3,foo", "`rebut plan --rewrite` has no seat for foo"),
         ("ask Redis? --with human,human,foo --allow-same-model", "unknown provider 'foo'"),
         ("review --with lint,foo --judge rules", "the judge is named twice: foo and rules"),
         ("ask Redis? --with foo,human --proposer human", "the proposer is named twice: foo and human"),
-        ("batch --each date --with lint,rules,foo --out rows.jsonl", "`rebut review` has no seat for foo"),
+        ("batch --each date --with lint:ruff,rules,foo --out rows.jsonl", "`rebut review` has no seat for foo"),
     ],
 )
 def test_no_model_that_is_named_is_ignored(shop: Path, words: str, said: str) -> None:
     (shop / "p.md").write_text("# Proposal\n\nWe drop the queue.\n")
     assert (
-        voices.cli("review", "--with", "lint,rules", "--quiet", cwd=shop).returncode != 2
+        voices.cli("review", "--with", "lint:ruff,rules", "--quiet", cwd=shop).returncode != 2
     )  # `--again` has one before it
     before = len(sessions.sessions(sessions.home()))
     done = voices.cli(*words.split(), cwd=shop)

@@ -28,7 +28,7 @@ def private(tmp_path: Path) -> Path:
 
 def review(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
     monkeypatch.chdir(folder)
-    return enter(["review", "--with", "lint,rules"])
+    return enter(["review", "--with", "lint:ruff,rules"])
 
 
 @pytest.mark.parametrize("how", ["file", "link"])
@@ -223,7 +223,7 @@ def test_a_linked_home_of_the_workspace_is_fine(tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(new(tmp_path / "real", {"app.py": "import os\n"}))
     done = forkserver.run(
-        [sys.executable, "-m", "rebut", "review", "--with", "lint,rules"], cwd=link, capture_output=True, text=True
+        [sys.executable, "-m", "rebut", "review", "--with", "lint:ruff,rules"], cwd=link, capture_output=True, text=True
     )
     assert done.returncode in (0, 1), done.stderr
 

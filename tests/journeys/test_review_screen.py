@@ -250,7 +250,7 @@ def test_programs_that_take_the_place_of_a_model_are_the_first_line(
     monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
     done = voices.cli("review", "--again", cwd=shop)
     assert " ".join(done.stdout.split()).startswith("No model was used: [egress] allow does not list openai; "), done
-    done = voices.cli("review", "--with", "lint,rules", "-q", "--again", cwd=shop)
+    done = voices.cli("review", "--with", "lint:ruff,rules", "-q", "--again", cwd=shop)
     assert "No model" not in done.stdout, "as the user said"
 
 
@@ -331,7 +331,7 @@ def test_a_file_that_no_analyser_is_for_is_a_file_that_was_not_read(shop: Path) 
     (shop / "more.py").write_text("x = 1\n")
     (shop / "notes.md").write_text("# Notes\n")
     git(shop, "add", "more.py", "notes.md")
-    done = voices.cli("review", "--staged", "--with", "lint,rules", "-q", cwd=shop)
+    done = voices.cli("review", "--staged", "--with", "lint:ruff,rules", "-q", cwd=shop)
     assert done.returncode == 3 and done.stdout.startswith("  Not decided: 1 of 2 files not read."), done.stdout
     assert "not read: notes.md: no analyser is for such a file" in done.stdout and "unread_ok" in done.stdout
     assert voices.cli("gate", cwd=shop).returncode == 3, "a gate passes only if everything was read or accepted"
@@ -348,7 +348,7 @@ def test_a_deleted_file_leaves_no_gap_in_a_change_of_many_parts(shop: Path) -> N
     (shop / "a_notes.md").unlink()
     (shop / "more.py").write_text("".join(f"value_{n} = {n}\n" for n in range(8_000)))
     git(shop, "add", "-A")
-    done = voices.cli("review", "--staged", "--with", "lint,rules", cwd=shop)
+    done = voices.cli("review", "--staged", "--with", "lint:ruff,rules", cwd=shop)
     assert "critique.code2" in done.stderr, "it has parts"
     assert "failed" not in done.stderr and "is missing" not in done.stdout, done.stderr + done.stdout
     assert done.returncode == 0 and "files not read" not in done.stdout, done.stdout
@@ -357,10 +357,10 @@ def test_a_deleted_file_leaves_no_gap_in_a_change_of_many_parts(shop: Path) -> N
 def test_a_change_that_no_analyser_reads_was_not_reviewed(shop: Path) -> None:
     git(shop, "checkout", "-q", ".")
     (shop / "README.md").write_text("# The shop\n")
-    done = voices.cli("review", "--with", "lint,rules", "-q", cwd=shop)
+    done = voices.cli("review", "--with", "lint:ruff,rules", "-q", cwd=shop)
     assert done.returncode == 3 and done.stdout.startswith("  Not decided: 1 of 1 file not read."), done.stdout
     assert "Nothing was reviewed · " in done.stdout and "lint reviewed" not in done.stdout
-    told = json.loads(voices.cli("review", "--with", "lint,rules", "--json", cwd=shop).stdout)
+    told = json.loads(voices.cli("review", "--with", "lint:ruff,rules", "--json", cwd=shop).stdout)
     assert (told["kind"], told["conclusive"], told["review"]["converged"]) == ("stopped", False, False)
     assert told["heading"] == told["decision"] == "Not decided: 1 of 1 file not read. Nothing was reviewed."
     assert told["review"]["summary"] == "no finding stands; no file of the change was read"
@@ -465,7 +465,7 @@ def test_files_that_the_base_commit_permits_to_leave_unread_are_accepted_and_tol
     git(shop, "commit", "-q", "-m", "policy")
     (shop / "notes.md").write_text("# Notes\n")
     git(shop, "add", "notes.md")
-    words = ("review", "--staged", "--with", "lint,rules", "-q")
+    words = ("review", "--staged", "--with", "lint:ruff,rules", "-q")
     done = voices.cli(*words, cwd=shop)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Nothing to review: [gate] unread_ok accepts that 1 file of the change is not" in done.stdout

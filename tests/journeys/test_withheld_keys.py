@@ -42,7 +42,7 @@ def test_git_gets_no_key_and_no_proxy(seen: Path, tmp_path: Path) -> None:  # C9
     commit(work)
     (work / "a.py").write_text("first = 2\n")
     (seen / "git").unlink()  # so far, git was run by this test
-    assert piped("review", "--with", "lint,rules", cwd=work).returncode == 0
+    assert piped("review", "--with", "lint:ruff,rules", cwd=work).returncode == 0
     given = (seen / "git").read_text()
     assert "HOME=" in given and "leaked" not in given
     assert "SUDO_UID=1000\n" in given, "without it, git refuses the repository of the user who called sudo"

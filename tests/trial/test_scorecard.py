@@ -38,7 +38,7 @@ def test_each_model_and_role_with_the_number_of_cases(workspace: Path, tmp_path:
     assert "No ended session is on record" in piped("trial", "scorecard").stdout
     file = tmp_path / "a.py"
     file.write_text("x = 1\n")
-    assert piped("review", "a.py", "--with", "lint,rules", "-q", cwd=tmp_path).returncode == 0
+    assert piped("review", "a.py", "--with", "lint:ruff,rules", "-q", cwd=tmp_path).returncode == 0
     assert "1 ended session on record, none with a model." in piped("trial", "scorecard").stdout
     assert piped("delete", "last", "--yes", cwd=tmp_path).returncode == 0
     with serving(reviewers.always_p1, keeps=lambda id: id != "F2") as server:

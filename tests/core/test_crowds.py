@@ -289,3 +289,12 @@ def test_a_row_of_which_each_secret_shows_the_next_takes_no_ordinary_lines_with_
     crowd = "password='x1y2z3' " * 2_000  # uses up what is shared
     done = Redactor(KEY).redact(f"{crowd}\n{plain * 40}{'PASSWORD=nonepassword: ' * 300}\n{plain * 40}")
     assert done.count("an ordinary line") > 480 - 40 and passes < 20
+
+
+@pytest.mark.parametrize("lines", [500, 700, 900])
+def test_a_line_end_of_two_characters_is_not_torn_where_a_piece_begins_inside_it(lines: int) -> None:  # C8, C11
+    plain = "    an ordinary line of code or of words\r\n"
+    for shift in range(0, 40, 4):
+        text = "x" * shift + plain * lines + "key key key\r\n" * 1_500 + plain * 9
+        done = Redactor(KEY).redact(text)
+        assert len(done.splitlines()) == len(text.splitlines())

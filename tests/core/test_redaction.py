@@ -484,6 +484,14 @@ def test_redacting_twice_changes_nothing_and_lines_stay(text: str) -> None:  # C
     assert len(once.splitlines()) == len(text.splitlines())
 
 
+def test_what_was_taken_out_in_parts_is_given_as_it_stood_in_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    # C8: a secret over several lines was put in once more for each of its lines, until the memory was full
+    found: list[tuple[list[Span], list[Span]]] = [([(2, 7)], []), ([(0, 3)], []), ([(5, 7)], []), ([], [])]
+    monkeypatch.setattr(Redactor, "_spans", lambda *_: found.pop(0))
+    values = redactor().taken_out("a\n+b\n+c\nd")
+    assert sorted(values.values()) == ["+b\n+c", "a\n+b", "c\n"]
+
+
 @settings(STEADY, max_examples=100)
 @given(st.permutations(SECRETS), st.permutations(SECRETS))
 def test_placeholders_do_not_depend_on_order(one: list[str], other: list[str]) -> None:  # C8

@@ -21,7 +21,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from urllib.parse import quote
 
 from rebut.core import secret_contexts, secret_patterns
@@ -98,10 +98,6 @@ class Redactor:
         """Placeholder → the value that it replaced, for writing values back into the user's own file."""
         found: dict[str, str] = {}
         self._replaced(text, found)
-        for mark, secret in found.items():  # one found in a later pass may contain placeholders of an earlier one
-            while inner := [m for m in PLACEHOLDER.findall(secret) if m in found and m != mark]:
-                secret = secret.replace(inner[0], found[inner[0]])
-            found[mark] = secret
         return found
 
     def _replaced(self, text: str, found: dict[str, str]) -> str:
@@ -109,7 +105,8 @@ class Redactor:
         # While it is searched, one character stands for each placeholder: nothing inside a placeholder is ever found,
         # and the text that a second call searches is the one that this call searched last.
         mask = _mask(text)
-        marks = PLACEHOLDER.findall(text) if "[secret:" in text else []
+        # Each placeholder with what it stands for: on each of several lines, what the secret took there.
+        marks = [(mark, mark) for mark in PLACEHOLDER.findall(text)] if "[secret:" in text else []
         if marks:
             text = PLACEHOLDER.sub(mask, text)
         # Ends: each pass takes at least one character that is not part of a placeholder.
@@ -120,25 +117,29 @@ class Redactor:
                 break
             if growth := allowance.growth:
                 spans = _merged((max(0, start - growth), min(len(text), end + growth)) for start, end in spans)
+            spans = _with_whole_line_ends(text, spans)
             pieces: list[str] = []
-            kept: list[str] = []
+            kept: list[tuple[str, str]] = []
             changed: list[Span] = []
             at = used = length = 0
             for start, end in spans:
                 before, masked = text[at:start], text[start:end]
+                inside: list[tuple[str, str]] = []
                 if marks:
                     count = before.count(mask)
                     kept += marks[used : used + count]
                     used += count
-                    inside = masked.count(mask)
-                    secret = _unmasked(masked, mask, marks[used : used + inside]) if inside else masked
-                    used += inside
+                    inside = marks[used : used + masked.count(mask)]
+                    used += len(inside)
+                mark = self._placeholder(_unmasked(masked, mask, [name for name, _ in inside]) if inside else masked)
+                lines, taken = _on_every_line(mask, masked)
+                if inside:
+                    found[mark] = _unmasked(masked, mask, [value for _, value in inside])
+                    values = iter(value for _, value in inside)
+                    taken = [_unmasked(part, mask, list(islice(values, part.count(mask)))) for part in taken]
                 else:
-                    secret = masked
-                mark = self._placeholder(secret)
-                found[mark] = secret
-                lines = _on_every_line(mask, secret)
-                kept += [mark] * lines.count(mask)
+                    found[mark] = masked
+                kept += [(mark, part) for part in taken]
                 pieces += (before, lines)
                 changed.append((length + len(before), length := length + len(before) + len(lines)))
                 at = end
@@ -147,7 +148,7 @@ class Redactor:
             text, marks = "".join([*pieces, text[at:]]), kept
             parts = _around(text, sorted(changed))
             allowance.search_again()
-        return _unmasked(text, mask, marks) if marks else text
+        return _unmasked(text, mask, [mark for mark, _ in marks]) if marks else text
 
     def _placeholder(self, secret: str) -> str:
         known = self._marks.get(secret)
@@ -215,6 +216,14 @@ def _mask(text: str) -> str:
 def _without(mask: str, text: str, spans: list[Span]) -> list[Span]:
     """Without what consists of placeholders alone, which was removed before."""
     return [(a, b) for a, b in spans if text[a] != mask or text[a:b].strip(mask)] if mask in text else spans
+
+
+def _with_whole_line_ends(text: str, spans: list[Span]) -> list[Span]:
+    """None of them begins inside a line end of two characters: the placeholder would make two lines of one."""
+    if "\r\n" not in text:
+        return spans
+    moved = ((start + (text[start] == "\n" and text[start - 1 : start] == "\r"), end) for start, end in spans)
+    return [(start, end) for start, end in moved if start < end]
 
 
 def _merged(found: Iterable[Span]) -> list[Span]:
@@ -331,19 +340,20 @@ FIRST_MASKS = "\x1a\x01\x02\x03"
 WORD_END = re.compile(r"\s")
 
 
-def _on_every_line(mark: str, secret: str) -> str:
-    """The placeholder on each line that the secret took, so that no line below it moves.
+def _on_every_line(mark: str, secret: str) -> tuple[str, list[str]]:
+    """The placeholder on each line that the secret took, so that no line below it moves, and what it took there.
 
     In a diff each line keeps its first character too, or the hunk would no longer parse. Behind a line end at the end
     is nothing that was taken: a placeholder there would be on the next line, or on one more than there was.
     """
     if secret.isprintable() or len(f"{secret}.".splitlines()) == 1:
-        return mark
-    breaks, rest = LINE_BREAK.findall(secret), LINE_BREAK.split(secret)[1:]
+        return mark, [secret]
+    breaks, (first, *rest) = LINE_BREAK.findall(secret), LINE_BREAK.split(secret)
     end = breaks.pop() if not rest[-1] else ""
     taken = rest[: len(breaks)]
     in_diff = all(line.startswith(("+", "-", " ")) for line in taken)
-    return mark + "".join(b + (line[0] if in_diff else "") + mark for b, line in zip(breaks, taken, strict=True)) + end
+    made = mark + "".join(b + (line[0] if in_diff else "") + mark for b, line in zip(breaks, taken, strict=True)) + end
+    return made, [first, *(line[in_diff:] for line in taken)]
 
 
 # Private keys. --------------------------------------------------------------------------------------------------------

@@ -34,14 +34,17 @@ LONG = 2_048
 """Characters of a crowded block that are searched with what is before it."""
 NEAREST = 8
 """Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
+WORD_ENDS = " \n\t\"'`"
+"""No secret that is told by its own shape goes on over these characters."""
 REST = re.compile(
-    r"[^\n]{0,512}+(?![^\n])(?:\n[ \t+-][^\n]{0,256}+(?![^\n])){0,2}+(?:\n[A-Za-z0-9+/=]{16,80}+(?![^\n])){0,99}+"
-    r"|[^\n]{0,160}+\S*+"
+    r"[^\n]{0,512}+(?![^\n])(?:\n(?:[ \t+\-<\"'`]|passw)[^\n]{0,256}+(?![^\n])){0,2}+"
+    r"(?:\n[A-Za-z0-9+/=]{16,80}+(?![^\n])){0,99}+"
+    r"|[^\n]{0,256}+\S*+"
 )
 """What is removed behind a crowded block, since the name in it may be of a value behind it.
 
-That is the line on which it ends, with up to two lines below that are set in, and lines of a key. Of a long line it is
-some words.
+That is the line on which the block ends, with up to two lines below that are set in, or begin as a value or a password
+does, and with the lines of a key. Of a long line it is some words: `Crowds.behind` is for what goes on after them.
 """
 
 
@@ -125,6 +128,12 @@ class Crowds:
                 return
         yield start, end
 
+    def behind(self, start: int = 0, end: int = sys.maxsize) -> Iterator[Span]:
+        """The stretches behind crowded blocks, each up to the next one: a value there may have its name inside."""
+        for first, last in self._not_full(start, end) if self._full else ():
+            if first % BLOCK == 0 and first // BLOCK - 1 in self._full:
+                yield first, last
+
     def admits(self, at: int, points: int = PLACE) -> bool:
         """Whether this place is still looked at, which counts."""
         if not self._left:
@@ -160,7 +169,8 @@ class Crowds:
         last = 0
         for number in sorted(self._full):
             start, end = number * BLOCK, min((number + 1) * BLOCK, len(text))
-            start += text.startswith("\r\n", start - 1) if start else 0  # one line end, which stays whole
+            if last < start and text[start : start + 1] not in WORD_ENDS:
+                start = _word_start(text, max(last, start - LONG), start)
             rest = REST.match(text, max(end, last))
             last = rest.end() if rest else end
             yield start, last
@@ -173,3 +183,8 @@ class Crowds:
                 if number not in self._full:
                     yield number * BLOCK, (number + 1) * BLOCK
             done = max(done, end)
+
+
+def _word_start(text: str, floor: int, at: int) -> int:
+    """Where the word begins that is cut by a crowded block: some secrets are told by their last characters alone."""
+    return max(floor, *(text.rfind(end, floor, at) + 1 for end in WORD_ENDS))

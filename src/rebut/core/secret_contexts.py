@@ -524,6 +524,7 @@ COOKIES = {
     word: LazyPattern(rf"{word}\\?[\"']?[:,= ]{{0,2}}\s{{0,4}}\\?[\"']?(?P<pairs>[^\n\"']{{8,}}+)")
     for word in ("cookie", "-b ")
 }
+PAIRS = LazyPattern(r"[^\n\"']++")
 PAIR = LazyPattern(r"=(?<=[\w.-]=)(?P<value>[\w%.+/~=-]{16,}+)")
 SERVER = LazyPattern(r"@(?:tcp|unix)\(")
 LOGIN = LazyPattern(r"[\w.-]:(?P<value>[^\s\"'`@/:]{5,64})")
@@ -536,6 +537,8 @@ VALUE_FIRST = LazyPattern(
     r"(?:[\"']?(?:name|key)[\"']?\s{0,2}[:=]\s{0,2})?@?[\"'](?P<name>[\w.-]{2,40})[\"']"
 )
 INSERT = LazyPattern(r"insert into \S{1,80} ?\((?P<names>[^()]{1,400}+)\) ?values ?\((?P<values>[^()]{1,800}+)\)")
+LONGEST_INSERT = 1_300
+TEXT_ITEM = LazyPattern(r"'(?<=[,( ]')(?P<value>[^\s']{5,128}+)'(?=[,) \n])")
 ITEM = LazyPattern(r"[^,'\"]*(?:'(?P<value>[^'\n]*)')?[^,]*(?:,|$)")
 SECRET_NAME = LazyPattern(rf"(?:{WORD}|(?:{'|'.join(re.escape(k) for k in KEYS)})[_.-]?key)")
 OPTION = LazyPattern(
@@ -547,9 +550,14 @@ OPTION = LazyPattern(
 def _cookies(searched: SearchedText) -> Iterator[Span]:
     for word, pattern in COOKIES.items():
         for cookie in searched.crowds.places(pattern, searched.low) if searched.has(word.strip()) else ():
-            for m in PAIR.finditer(searched.text, cookie.start("pairs"), cookie.end("pairs")):
-                if _long(m["value"][:ENOUGH]):
-                    yield m.span("value")
+            yield from _pairs(searched.text, *cookie.span("pairs"))
+    for first, last in searched.crowds.behind():  # the name may be in the crowded block
+        if rest := PAIRS.match(searched.text, first, last):
+            yield from _pairs(searched.text, *rest.span())
+
+
+def _pairs(text: str, start: int, end: int) -> Iterator[Span]:
+    return (m.span("value") for m in PAIR.finditer(text, start, end) if _long(m["value"][:ENOUGH]))
 
 
 def _logins(searched: SearchedText) -> Iterator[Span]:
@@ -589,6 +597,10 @@ def _inserts(searched: SearchedText) -> Iterator[Span]:
         for name, value in zip(m["names"].split(","), values, strict=False):
             if value["value"] and SECRET_NAME.search(name) and _loose(value["value"]):
                 yield value.span("value")
+    for first, last in searched.crowds.behind():  # the names may be in the crowded block
+        for value in TEXT_ITEM.finditer(searched.text, first, min(last, first + LONGEST_INSERT)):
+            if _loose(value["value"]):
+                yield value.span("value")
 
 
 def _options(searched: SearchedText) -> Iterator[Span]:
@@ -624,6 +636,8 @@ TAKES = {
     command: tuple(option for option, names in COMMANDS.items() if command in names.split())
     for command in {command for names in COMMANDS.values() for command in names.split()}
 }
+TAKES[""] = tuple(COMMANDS)
+"""Some command, which is not known: it stands in a crowded block."""
 LONG_COMMANDS = frozenset(command for command in TAKES if len(command) > 4)
 """Shorter names are in too many ordinary words."""
 GIVEN = {
@@ -651,14 +665,15 @@ def _commands(searched: SearchedText, gates: list[str]) -> Iterator[Span]:
             start = _line_start(text, done, at)
             line = LINE.match(text, start)
             done = (line.end() if line else start) + 1
-            found = list(crowds.places(command, text, start, done - 1))
-            for name, after in zip_longest(found, found[1:]):
-                if not crowds.admits(name.start()):
-                    continue
-                end = max(name.end(), after.start() - 1) if after else done - 1
-                for m in GIVEN[TAKES[name[0]]].finditer(text, name.end(), end):
+            found = [(m.start(), m[0]) for m in crowds.places(command, text, start, done - 1)]
+            found = [(at, name) for at, name in found if crowds.admits(at)]
+            found += ((at, "") for at, _ in crowds.behind(start, done - 1))  # a command may be in the crowded block
+            found.sort()
+            for (at, name), (after, _) in zip_longest(found, found[1:], fillvalue=(done, "")):
+                first = at + len(name)
+                for m in GIVEN[TAKES[name]].finditer(text, first, max(first, after - 1)):
                     crowds.charge(m.start(), VALUE)
-                    if span := _given(m["option"], name[0], m):
+                    if span := _given(m["option"], name, m):
                         yield span
 
 
@@ -690,7 +705,8 @@ def _line_start(text: str, floor: int, at: int) -> int:
 def _given(option: str, command: str, m: re.Match[str]) -> Span | None:
     value, (start, end) = m["value"][:ENOUGH], m.span("value")
     if option in ("-u", "--user", "-U"):
-        _, sign, secret = value.partition("%" if command == "smbclient" else ":")
+        is_samba = command == "smbclient" or (not command and ":" not in value)
+        _, sign, secret = value.partition("%" if is_samba else ":")
         return (start + len(value) - len(secret), end) if sign and len(secret) >= 3 and not is_filler(secret) else None
     return (start, end) if _loose(value) else None
 

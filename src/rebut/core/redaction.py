@@ -146,7 +146,7 @@ class Redactor:
             changed += _moved(again, spans, changed)
             kept += marks[used:]
             text, marks = "".join([*pieces, text[at:]]), kept
-            parts = _around(text, sorted(changed))
+            parts = _around(text, sorted(changed), allowance.counts)
             allowance.search_again()
         return _unmasked(text, mask, [mark for mark, _ in marks]) if marks else text
 
@@ -240,25 +240,31 @@ def _merged(found: Iterable[Span]) -> list[Span]:
     return merged
 
 
-def _around(text: str, changed: list[Span]) -> list[Span]:
+def _around(text: str, changed: list[Span], limited: bool) -> list[Span]:
     """Where another secret may show once these places have changed: whole lines around them, of long ones some words.
 
-    Nothing farther away is any different from what was searched before.
+    Nothing farther away is any different from what was searched before. In a short text a line is never too long: what
+    is searched last is all that a second call can find.
     """
     parts: list[Span] = []
     done = 0
+    far = FAR if limited else len(text)
     for start, end in changed:
         if end + FAR <= done or done == len(text):
             continue
         first = max(done, start - FAR)
         if first > done:
-            floor = max(done, first - LONGEST_WORD)
-            line = text.rfind("\n", max(done, first - FAR), first)
-            first = line if line >= 0 else max(floor, text.rfind(" ", floor, first))
+            line = text.rfind("\n", max(done, first - far), first)
+            if line < 0 and limited:
+                floor = max(done, first - LONGEST_WORD)
+                line = max(floor, text.rfind(" ", floor, first))
+            first = max(done, line)
         last = min(len(text), end + FAR)
-        line = text.find("\n", last, last + FAR)
-        last = line if line >= 0 else text.find(" ", last, last + LONGEST_WORD)
-        done = last if last >= 0 else min(len(text), end + FAR + LONGEST_WORD)
+        line = text.find("\n", last, last + far)
+        if line < 0 and limited:
+            space = text.find(" ", last, last + LONGEST_WORD)
+            line = space if space >= 0 else last + LONGEST_WORD
+        done = min(len(text), line) if line >= 0 else len(text)
         if parts and first <= parts[-1][1]:
             parts[-1] = (parts[-1][0], done)
         else:

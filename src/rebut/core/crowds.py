@@ -23,17 +23,17 @@ PLACE, NAME, LINK, VALUE, SECRET = 2, 1, 1, 6, 3
 NAME_IN_VALUE = 3
 """For each further name inside a long value: hardly any text has even one."""
 SPARE = 500
-"""Points that all blocks of a text share beyond that: a file with some hundred keys loses the keys and nothing else."""
+"""Further points, shared by all blocks of a text: a file with some hundred keys loses the keys and nothing else."""
 FREE = 4
 """Searches of a text in which its blocks have all of their points. Hardly a text needs more."""
 LEAST = 100
 """Points that a block keeps in any case: ordinary lines beside a crowd may speak of passwords, too."""
 GROWTH = 64
-"""Characters around each secret that go with it after many searches, twice as many with each further one."""
+"""Characters around each secret that go with it after many searches, twice as many with each further search."""
 LONG = 2_048
-"""Characters of a crowded block that are searched with what is before it."""
+"""Characters of a crowded block that are searched together with the text before the block."""
 NEAREST = 8
-"""Characters between two names of secrets, on average over a block, below which a block is nothing but names."""
+"""A block with a name of a secret in every so many characters, on average, is taken for nothing but names."""
 WORD_ENDS = " \n\t\"'`"
 """No secret that is told by its own shape goes on over these characters."""
 REST = re.compile(
@@ -52,7 +52,7 @@ class Allowance:
     """What may be looked at in one text, however often and in whatever parts it is searched."""
 
     def __init__(self, text: str) -> None:
-        self.counts = len(text) > BLOCK  # in one that is not longer, everything is read
+        self.counts = len(text) > BLOCK  # a text of one block is read whole
         self.spare = SPARE
         self.most = MOST
         self._searches = 1
@@ -65,7 +65,7 @@ class Allowance:
 
     @property
     def growth(self) -> int:
-        """How much of what is around a secret goes with it, so that a row of which each shows the next has an end."""
+        """How many characters around a secret go with it, so that a row of secrets that show one another has an end."""
         many = self._searches - 2 * FREE
         return GROWTH << many if self.counts and many > 0 else 0
 
@@ -99,7 +99,7 @@ class Crowds:
         for first, last in self._not_full(start, end) if self._full else ((start, end),):
             at = first
             while at <= last:
-                # The rest of what is cut there is removed with the block.
+                # A match that is cut off where this ends goes whole: its rest is removed with the crowded block.
                 for m in pattern.finditer(text, at, min(end, last + LONG)):
                     block = m.start() // BLOCK
                     if m.start() > last:
@@ -135,7 +135,7 @@ class Crowds:
                 yield first, last
 
     def admits(self, at: int, points: int = PLACE) -> bool:
-        """Whether this place is still looked at, which counts."""
+        """Whether this place may still be looked at. The question takes its points."""
         if not self._left:
             return True
         block = at // BLOCK
@@ -152,7 +152,7 @@ class Crowds:
                     self._left[block] = 0
 
     def charge(self, at: int, points: int) -> None:
-        """To look at this place takes so much."""
+        """Takes so many points from the block of this place."""
         if self._left and (block := at // BLOCK) not in self._full:
             left = self._left[block] = self._left[block] - points
             if left < 0:
@@ -161,7 +161,7 @@ class Crowds:
                     return
                 self._allowance.spare -= min(points, -left)
                 if self._allowance.spare < 0:
-                    # All that took of what is shared, and not only those that come last: the rest is searched again.
+                    # Each block that took shared points, not only the last: the next search would spend them again.
                     self._full |= {number for number, left in enumerate(self._left) if left < 0}
 
     def spans(self, text: str) -> Iterator[Span]:
@@ -176,7 +176,7 @@ class Crowds:
             yield start, last
 
     def passed_over(self) -> Iterator[Span]:
-        """The other blocks that were not searched by each rule, since a match in a crowded one covers them."""
+        """Blocks that some rule skipped although they are not crowded: a match from a crowded block covers them."""
         done = 0
         for start, end in sorted(self._passed_over):
             for number in range(max(start, done) // BLOCK, (end - 1) // BLOCK + 1):

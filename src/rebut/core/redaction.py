@@ -41,18 +41,19 @@ UNFINISHED = re.compile(
     r"(?i:insert into)\s[^()]{1,100}\([^()]{1,400}+\)\s?(?i:values)\s?\([^()]{0,800}+\Z"
     r"|(?i:pass|pwd|pw|psk|kennwort)[^\s\"'`]{0,40}\s{0,8}[^\s\"'`]{0,8}\s{0,8}[\"'`][a-z]{2,}(?: [a-z]*){0,23}\Z"
 )
-"""The same at the end of an unfinished text: a row of SQL before its last bracket, words before their last quote."""
+"""Such a beginning where an unfinished text ends: a row of SQL before its last bracket, words before the last quote."""
 SHORT = 80
 FAR = 400
 """Characters on both sides of a secret that are searched again without it, up to the end of a line or word."""
 LONGEST_WORD = 1_024
-"""Characters of a word on either side of that: a text may be one word without an end, with a secret in each pass."""
+"""Characters of a longer word on either side that are searched, too: a text may be one endless word, with a secret in
+each pass."""
 SEAM = "\n\x1b\n\n"
 """Between parts of a text that are searched together: no secret stretches over it."""
 PIECE, OVERLAP = 32_768, 2_048
-"""Characters that are searched together, and how many of what follows are searched with them.
+"""Characters of a piece that is searched on its own, and characters behind it that are searched with it.
 
-A rule is tried only if its words are there. In a long text some place has each of them, and few have more than some.
+A rule is tried only if its words are in the piece. A long text has the words of every rule, but most pieces have few.
 """
 MOST_SEEN = 100
 MOST_MARKS = 50_000
@@ -75,7 +76,7 @@ class Redactor:
     def reach(self) -> int:
         """How far back from its end an unfinished text may contain a secret that cannot be recognised yet.
 
-        That is besides its last word. A secret has no white space in it, but for those that the caller knows.
+        Its last word comes on top. Only secrets that the caller knows have white space in them.
         """
         return max([AFTER, *(len(value) for value in self._spellings if len(value.split()) > 1)])
 
@@ -109,7 +110,7 @@ class Redactor:
         marks = [(mark, mark) for mark in PLACEHOLDER.findall(text)] if "[secret:" in text else []
         if marks:
             text = PLACEHOLDER.sub(mask, text)
-        # Ends: each pass takes at least one character that is not part of a placeholder.
+        # The loop ends: each pass takes at least one character that is not part of a placeholder.
         parts, allowance = [(0, len(text))], Allowance(text)
         while True:
             spans, again = self._spans(text, parts, allowance)
@@ -214,7 +215,7 @@ def _mask(text: str) -> str:
 
 
 def _without(mask: str, text: str, spans: list[Span]) -> list[Span]:
-    """Without what consists of placeholders alone, which was removed before."""
+    """The spans, except those of placeholders alone: the secret there was removed before."""
     return [(a, b) for a, b in spans if text[a] != mask or text[a:b].strip(mask)] if mask in text else spans
 
 
@@ -227,7 +228,7 @@ def _with_whole_line_ends(text: str, spans: list[Span]) -> list[Span]:
 
 
 def _merged(found: Iterable[Span]) -> list[Span]:
-    """In order, with overlaps as one."""
+    """The spans in order; those that overlap are one."""
     merged: list[Span] = []
     last = 0
     for start, end in sorted(found):
@@ -241,10 +242,11 @@ def _merged(found: Iterable[Span]) -> list[Span]:
 
 
 def _around(text: str, changed: list[Span], limited: bool) -> list[Span]:
-    """Where another secret may show once these places have changed: whole lines around them, of long ones some words.
+    """Where another secret may show after these places have changed: on whole lines around them, or in some words of a
+    long line.
 
-    Nothing farther away is any different from what was searched before. In a short text a line is never too long: what
-    is searched last is all that a second call can find.
+    The text farther away is the same as when it was searched before. Of a short text the whole lines are searched, so
+    that a second call finds nothing more.
     """
     parts: list[Span] = []
     done = 0
@@ -302,7 +304,8 @@ def _pieces(text: str, parts: list[Span]) -> Iterator[list[Span]]:
 
 
 def _cut(text: str, first: int, last: int) -> int:
-    """Where a piece ends: at the end of a line or, in a long line, of a word. A command may go on in the next line."""
+    """Where a piece ends: at the end of a line or, if the line is long, of a word. A backslash at the end of a line
+    continues a command in the next line, so no piece ends there."""
     if last - first <= PIECE + OVERLAP:
         return last
     middle, end = first + PIECE // 2, first + PIECE
@@ -349,8 +352,8 @@ WORD_END = re.compile(r"\s")
 def _on_every_line(mark: str, secret: str) -> tuple[str, list[str]]:
     """The placeholder on each line that the secret took, so that no line below it moves, and what it took there.
 
-    In a diff each line keeps its first character too, or the hunk would no longer parse. Behind a line end at the end
-    is nothing that was taken: a placeholder there would be on the next line, or on one more than there was.
+    In a diff each line keeps its first character too, or the hunk would no longer parse. If the secret ends in a line
+    end, no placeholder follows: it would stand on the next line, or make a new one.
     """
     if secret.isprintable() or len(f"{secret}.".splitlines()) == 1:
         return mark, [secret]
@@ -375,7 +378,7 @@ LONGEST_KEY = 65_536
 
 
 class _Begun:
-    """A first line whose last line is not found yet, and what was between them but for keys that are removed."""
+    """The first line of a key whose last line is not found yet. Keys between the two lines are not counted."""
 
     def __init__(self, mark: re.Match[str]) -> None:
         self.start, self.at, self._size, self._is_key = mark.start(), mark.end(), len(mark[0]), False

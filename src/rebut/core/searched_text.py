@@ -14,16 +14,16 @@ from rebut.core.crowds import Allowance, Crowds
 SHORTEST = 14
 """No secret of a known shape is shorter, so that such shapes are tried first on the words that are long enough."""
 RUN = re.compile(r"[A-Za-z0-9_+/=:-]{10}")
-"""Somewhere in each such secret that has no space, which most code and prose has not."""
+"""Each secret of a known shape without a space contains such a run; most code and prose does not."""
 
 SCATTERED = re.compile(r"\d(?<!\d\d)\d*+(?:\D++\d++){3}")
-"""It begins with a digit, and the look behind it comes after: a search for a digit is many times faster."""
+"""The pattern begins with a digit and looks behind it only then: a search for a digit is many times faster."""
 KEPT_WORD = 128
 MOST_WORDS = 20_000
 LEARNT, MOST_NEW = 24, 1_000
-"""Gates in the new words of a text, and new words, above which these are not remembered: it would take too long."""
+"""The most gates in new words, and the most new words of a text, that are remembered: more would take too long."""
 FEW_LETTERS = 8_192
-"""Characters above which a text may well have few different ones, which is then found out first."""
+"""Of a text with more characters, the different ones are collected first: there may be only a few of them."""
 GRAM = 4
 """Bytes of a text that are looked at as one number."""
 

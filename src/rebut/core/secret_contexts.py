@@ -479,7 +479,7 @@ CONSTANT = LazyPattern(
 MASKED = LazyPattern(f"[{MASKS}]")
 SPACE = LazyPattern(r"\s")
 UNUSUAL = LazyPattern(rf"[\s{MASKS}$%{{<…]")
-"""In each value that one of the patterns `MASKED`, `TEMPLATE`, `SPACE` and `VARIABLE` finds, but for leading dots."""
+"""Each value that `MASKED`, `TEMPLATE`, `SPACE` or `VARIABLE` finds has such a character, or begins with dots."""
 
 
 def is_phrase(value: str) -> bool:
@@ -639,7 +639,7 @@ TAKES = {
 TAKES[""] = tuple(COMMANDS)
 """Some command, which is not known: it stands in a crowded block."""
 LONG_COMMANDS = frozenset(command for command in TAKES if len(command) > 4)
-"""Shorter names are in too many ordinary words."""
+"""Commands that are looked for in the words of a text. Shorter names are in too many ordinary words."""
 GIVEN = {
     options: LazyPattern(
         rf"\s(?P<option>{'|'.join(map(re.escape, options))})[ =]{{0,2}}[\"']?(?P<value>[^\s\"'`{MASKS}]{{3,}}+)"
@@ -851,7 +851,7 @@ RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
     (("@tcp(", "@unix("), _logins),
     ((":5432:", ":5433:", ":6432:", ":*:"), _password_lines),
 )
-"""Each with the words of which one has to be there, in lower case and without spaces."""
+"""Each rule after its gates: it is tried if one of these words is in the text, in lower case and without spaces."""
 SESSIONS = _rule(
     ("sess", "sid", "csrf", "xsrf"),
     r"(?<![a-z]sid)(?:ion)?(?:[_-]?(?:id|key|token))?\\?[\"']?\s{0,4}[:=,]\s{0,4}\\?[\"']?(?P<value>[\w%.+/~-]{20,}+)",
@@ -859,4 +859,4 @@ SESSIONS = _rule(
 )
 """Only in a text with a word that could be such a number."""
 RULES_WITH_NAMES: tuple[tuple[str, Rule], ...] = (("value", _values_first), ("insert", _inserts), ("--", _options))
-"""Those that need the name of a secret, too."""
+"""Rules for texts in which the name of a secret stands, too, each after its gate."""

@@ -19,7 +19,7 @@ from rebut.core.secret_table import TABLES
 # Escapes count as an edge: in JSON a secret may follow `\n`, in a URL `%3D`, and both end in a letter or digit.
 EDGES = ("(?<![A-Za-z0-9]{})", r"(?<=\\[nrtbf]{})", "(?<=%[0-9A-Fa-f]{{2}}{})", r"(?<=\\u[0-9a-fA-F]{{4}}{})")
 WORD, ESCAPE = "[^A-Za-z0-9]", r"(?:\\(?:[nrtbf]|u[0-9a-fA-F]{4})|%[0-9A-Fa-f]{2})"
-"""The same as patterns for a character before a word, and for an escape."""
+"""Two of these edges as patterns of their own: the character before a word, and an escape."""
 LONGEST_GATE = 64
 """No text that opens a secret is longer."""
 FEW = 8
@@ -50,7 +50,7 @@ class Shape:
     source: str
     holds: Callable[[str], bool]
     before: tuple[str, int, int] = ("", 0, 0)
-    """Where the gate is inside: see `secret_table`."""
+    """For a gate inside the secret: what is before it, as in `secret_table`."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -98,7 +98,7 @@ def spans(searched: SearchedText) -> Iterator[Span]:
 
 
 def _all_opened(opened: Mapping[int, Shape] | None, text: str, crowds: Crowds) -> Iterator[Span]:
-    """The same as a search for one shape after the other, in one go. None are all."""
+    """The same as a search for one shape after the other, in one go. `None` stands for all shapes."""
     by_gate = _by_gate()
     for begun in (_first(text), *(_begun(crowds.places(pattern, text)) for pattern in _openings(text))):
         done: dict[int, int] = {}
@@ -139,7 +139,7 @@ def _begun(places: Iterable[re.Match[str]]) -> Iterator[tuple[str, int]]:
 
 
 def _first(text: str) -> list[tuple[str, int]]:
-    """The same for the start of the text."""
+    """Which beginning of a shape the text begins with."""
     place = _opening(WORD).match("\n" + text[:LONGEST_GATE])
     return [(place[1], 0)] if place else []
 
@@ -185,7 +185,7 @@ def named(searched: SearchedText) -> Iterator[re.Match[str]]:
 
 
 def _before_signs(low: str, far: int) -> Iterator[Span]:
-    """Where a name and its link may be, at most so far before a sign. Those that overlap are one."""
+    """Where a name and its link may be: at most `far` characters before a sign. Stretches that overlap are one."""
     if sum(map(low.count, SIGNS)) * DENSE > len(low):  # everywhere
         yield 0, len(low)
         return

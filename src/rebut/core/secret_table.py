@@ -21,7 +21,7 @@ class PatternTable:
     contains: str = ""
     """A text that is inside it."""
     before: tuple[str, int, int] = ("", 0, 0)
-    """What is directly before that text, of a fixed length, and how many characters the secret has before it."""
+    """What is directly before `contains`, of a fixed length, and the fewest and most characters of the secret there."""
     keywords: tuple[str, ...] = ()
     """Names that stand before it on the same line."""
     check: str = ""

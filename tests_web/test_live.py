@@ -90,7 +90,7 @@ def test_a_debate_is_steered_from_the_page(browser: Browser, work: Path) -> None
             page = shown.page
             said = page.locator(".controls [role=status]")
             page.get_by_role("button", name="skip proposer").click()
-            expect(said).to_contain_text("has answered yet")  # why it refuses, in words
+            expect(said).to_contain_text("has answered this step yet")  # why it refuses, in words
             page.get_by_role("button", name="one more round").click()
             expect(said).to_contain_text("on record")
             assert facts(debate)["more"] == 1

@@ -478,7 +478,7 @@ def test_a_whole_duel_on_one_file_comes_to_a_verdict(workspace: Path, file: Path
         rebut.start("duel", "Sessions in Redis?", proposer="one", challenger="two", backends=backends, rounds=3)
     )
     assert outcome.kind == "verdict" and bool(outcome.verdict)
-    assert outcome.heading.endswith(" SEATS SAW ONLY PART OF IT"), "their window cut the prompts"
+    assert outcome.heading.endswith(" SEATS SAW ONLY PART OF THE QUESTION"), "their window cut the prompts"
 
 
 # The real model ----------------------------------------------------------------------------------------------------

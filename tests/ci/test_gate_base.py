@@ -80,7 +80,7 @@ def based(folder: Path, policy: str, **files: str) -> Path:
         ("", ["--fail-on", "P3"], 1, "GATE FAILED"),
         ('[gate]\nfail_on = "P2"\n', [], 1, "rebut.toml at commit"),
         ('[gate]\nfail_on = "P1"\n', [], 0, "GATE PASSED"),
-        ('[gate]\nfail_on = "P2"\n', ["--fail-on", "P1"], 1, "fail_on is P2, stricter than your P1"),
+        ('[gate]\nfail_on = "P2"\n', ["--fail-on", "P1"], 1, "sets fail_on = P2, which is stricter than your P1"),
         ('[gate]\nfail_on = "P1"\n', ["--fail-on", "P3"], 1, "GATE FAILED"),
         ('[gate]\non_inconclusive = "pass"\n', ["--fail-on", "P1"], 0, "may not loosen"),
     ],

@@ -172,7 +172,7 @@ def test_a_straggler_is_offered_by_name_and_left_behind(tmp_path: Path, workspac
     with at(words, workspace) as terminal:
         terminal.expect("l skip challenger.2 (")
         terminal.type("l")
-        terminal.expect("failed: left behind, by hand, after")
+        terminal.expect("failed: left behind, skipped by the user after")
         assert terminal.end() == 3
     assert "TRADEOFF (2 OF 3 ANSWERED)" in terminal.text and "1 of 3 perspectives" in terminal.text
     [gone] = [e for e in voices.events("", "failed") if e.failure == "left behind"]

@@ -82,7 +82,7 @@ def test_whoever_saw_only_a_part_is_named_in_the_headline(tmp_path: Path) -> Non
     path = voices.protocol(tmp_path, 'await debate.ask(debate.seat("critic"), "say", "Say it.")\nreturn done()')
     named: dict[str, Any] = {"workspace": tmp_path, "author": "fake:a", "critic": "small:b"}
     outcome = rebut.run(path, "tea", backends={"fake": voices.Voice(), "small": Small()}, **named)
-    assert outcome.heading == "DONE, THE CRITIC SAW ONLY PART OF IT" and not outcome.conclusive
+    assert outcome.heading == "DONE, THE CRITIC SAW ONLY PART OF THE QUESTION" and not outcome.conclusive
 
 
 def test_what_nobody_contested_is_proposed_and_not_accepted(tmp_path: Path, workspace: Path) -> None:  # C6

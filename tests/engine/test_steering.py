@@ -75,7 +75,8 @@ CASES = {
     ),
     "one of two is left behind": Case(
         *("ask", test_ask.said(same=False), DUEL, 1, "answer@challenger", "leave", "ONE ANSWER"),
-        stopped="the challenger (two) did not answer: left behind, by hand, after 0 s; the other took 0 s",
+        stopped="the challenger (two) did not answer: left behind, skipped by the user after 0 s; "
+        "the other seat took 0 s",
         never=("comparison", "r1/"),
     ),
     "a review is settled": Case(
@@ -106,7 +107,7 @@ CASES = {
     "an author is left behind": Case(
         *("revise", revisions.answers(1), REVISE, 1, "r1/critique@author.2", "leave"),
         "PLAN AFTER 0 OF 1 ROUNDS, ONE VERSION STALE",
-        stopped="no critique by b in round 1 (left behind: by hand, after 0 s; the other took 0 s)",
+        stopped="no critique by b in round 1 (left behind: skipped by the user after 0 s; the other seat took 0 s)",
         never=("r1/critique.again", "r1/revision"),
     ),
     "a panel is settled": Case(
@@ -256,7 +257,12 @@ class Watching:
         ("r1/opening@proposer", "more", {"rounds": 2, "limits": {"calls": 2}}, "the limit of 2 calls leaves no room"),
         ("verdict@judge", "more", {"rounds": 1}, "the rounds are over; this is the closing"),
         ("verdict@judge", "settle", {"rounds": 1}, "the rounds are over; this is the closing"),
-        ("r1/opening@proposer", "leave", {"rounds": 1}, "no model beside the proposer has answered yet"),
+        (
+            "r1/opening@proposer",
+            "leave",
+            {"rounds": 1},
+            "no other seat has answered this step yet, so proposer cannot be skipped",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(
@@ -287,7 +293,7 @@ def test_settled_in_the_last_round_leaves_nothing_out_and_says_so(workspace: Pat
     # C6
     outcome = Watching(duels.answers(2), "r2/defense@proposer", "settle", rounds=2).duel(workspace)
     assert (outcome.heading, outcome.conclusive, outcome.stopped) == ("VERDICT", True, "")
-    assert "settled by hand in round 2, which was the last one: nothing was left out" in outcome.notes
+    assert "the user ended the rounds in round 2, which was the last one, so nothing was skipped" in outcome.notes
 
 
 def test_who_was_left_behind_is_asked_again_only_when_told_to(quick: Path) -> None:

@@ -135,7 +135,7 @@ def test_a_plan_that_leaves_grave_points_out_is_inconclusive(workspace: Path) ->
     said["r1/revision@author.2"] = revisions.revision(revisions.document("author 2", "More."), ["W1", "W2"])
     said["synthesis@synthesizer"] = revisions.plan(["W1"])
     told = revise(workspace, said, codes=(3,))
-    assert told["heading"] == "PLAN AFTER 1 ROUND, NOT ALL OF IT WEIGHED" and not told["conclusive"]
+    assert told["heading"] == "PLAN AFTER 1 ROUND, A POINT HAS NO RULING" and not told["conclusive"]
     page = (revisions.phase(workspace) / "PLAN.md").read_text()
     assert "### Not accounted for by the synthesizer" in page
     said["synthesis@synthesizer"] = revisions.plan(["W1", "W3"])

@@ -118,7 +118,7 @@ def test_strong_objections_dropped_without_a_word_are_in_the_heading(workspace: 
     assert "nothing was said" not in page
     screen = screen_of(told)
     assert "agreed 1 B2" in screen and "open 2 B1" in screen
-    assert "confidence medium" in screen and "2 without cause" in screen
+    assert "confidence medium" in screen and "2 objections without a reason" in screen
     decision = piped("export", told["session"], "--format", "adr").stdout
     assert "Status: proposed, with objections dropped without a reason" in decision
 
@@ -401,7 +401,7 @@ def test_a_finding_that_stands_is_left_to_do_even_if_no_action_is_named(tmp_path
     told = cross(shop, said)
     page = exported(told)
     for text in (pages(shop)["summary.md"], screen_of(told), page):
-        assert "1. [ ] Fix or answer F1: it stands." in text and "nothing is left to do" not in text
+        assert "1. [ ] Fix or answer F1: it is still open." in text and "nothing is left to do" not in text
     assert "| P1, conceded |" in page and "| P3, raised as P1, conceded |" in page
 
 
@@ -440,7 +440,7 @@ def test_a_critique_without_findings_or_a_real_boolean_approves_nothing(tmp_path
     assert len(own) == 2, "it is sent back once"
     if case == "agrees alone":
         assert "a field is missing: `findings`" in asked[2].followup
-        assert "NOT ALL OF IT READ" in told["heading"] and "the critic agrees" not in told["decision"]
+        assert "A PART OF THE CRITIQUE IS MISSING" in told["heading"] and "the critic agrees" not in told["decision"]
         assert "leaves out `findings`" in screen_of(told)
     else:
         assert told["error"] and "agrees" in told["error"]
@@ -475,7 +475,7 @@ def test_a_last_critique_without_weaknesses_is_in_the_heading(workspace: Path) -
         said[f"r1/revision@author.{n}"] = revisions.revision(revisions.document(f"author {n}"), [])
     said["synthesis@synthesizer"] = revisions.plan([])
     told = revise(workspace, said, codes=(3,))
-    assert told["heading"] == "UNCONTESTED PLAN AFTER 1 ROUND, NOT ALL OF IT CRITIQUED"
+    assert told["heading"] == "UNCONTESTED PLAN AFTER 1 ROUND, BOTH CRITIQUES LEAVE OUT THE WEAKNESSES"
 
 
 # a verdict that contradicts its own findings
@@ -528,7 +528,7 @@ def test_an_open_point_without_a_tie_break_is_in_the_verdict(workspace: Path, na
     split = [{"point": "W2: whether it is a flaw", "tie_break": "the code shows it"}]
     said["synthesis@synthesizer"] = [revisions.verdict(disagreement=split if named else [])] * 2
     told = reviewed(workspace, said, codes=(0,) if named else (3,))
-    assert (told["conclusive"], "NOT ALL OF IT WEIGHED" in told["heading"]) == (named, not named)
+    assert (told["conclusive"], "A POINT HAS NO RULING" in told["heading"]) == (named, not named)
     page = (revisions.phase(workspace) / "review_verdict.md").read_text().partition("## Points of Disagreement")[2]
     open_point = "W2: Flaw 1 that author 2 sees. Still open; the synthesizer gave no tie-break."
     assert ("Tie-break: the code shows it" in page, open_point in page) == (named, not named)

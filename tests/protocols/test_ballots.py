@@ -230,7 +230,7 @@ def test_a_person_reviews_a_change(tmp_path: Path) -> None:  # J1
         expect("c/s/r/p/m/t/o > ")
         type_("c")
         type_("\r")
-        expect("May it go on as it is?")
+        expect("Is it acceptable as it is?")
         type_("n")
 
     code, screen = seen(["review", "--author", judge, "--critic", "human", "--judge", judge], shop, talk)

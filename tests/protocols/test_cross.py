@@ -118,7 +118,7 @@ def test_a_part_that_nobody_read_is_told_and_never_reads_as_agreement(shop: Path
         "r*/judgement@judge": crosses.judgement("A", {}),
     }
     outcome = crosses.review(shop, said, Wanted("mixed", content=MIXED))
-    assert outcome.heading == "KEEP ORIGINAL, NOT ALL OF IT READ" and outcome.exit_code == 3
+    assert outcome.heading == "KEEP ORIGINAL, A PART OF THE CRITIQUE IS MISSING" and outcome.exit_code == 3
     assert contract(outcome).stopped_by == "A"
     assert any("the part text of the critique is missing" in note for note in outcome.notes)
 
@@ -390,7 +390,7 @@ def test_a_grave_finding_that_names_an_unknown_one_is_never_a_clean_review(shop:
     said = {"r1/critique@critic": [lost, lost], "r1/judgement@judge": crosses.judgement("A", {})}
     outcome = crosses.review(shop, said)
     assert outcome.ledger.points == () and [m.point for m in outcome.ledger.unplaced] == ["F1"]
-    assert outcome.heading.endswith("NOT ALL OF IT WEIGHED") and outcome.exit_code == 3
+    assert outcome.heading.endswith("NOT EVERY OBJECTION WEIGHED") and outcome.exit_code == 3
     assert any("The charge can be lost." in note for note in outcome.notes)
 
 
@@ -579,5 +579,5 @@ def test_a_model_that_reviews_its_own_work_is_no_second_opinion(shop: Path) -> N
 def test_a_judge_that_rules_on_nothing_leaves_the_review_inconclusive(shop: Path) -> None:  # C6, J9
     silent = crosses.judgement("A", {})
     outcome = crosses.review(shop, FOUND | {"r1/judgement@judge": [silent, silent]})
-    assert outcome.heading == "KEEP ORIGINAL, NOT ALL OF IT WEIGHED" and outcome.exit_code == 3
+    assert outcome.heading == "KEEP ORIGINAL, A FINDING HAS NO RULING" and outcome.exit_code == 3
     assert "the judge did not rule on F1" in outcome.notes

@@ -215,7 +215,7 @@ def test_what_the_judge_adds_counts_once_the_critic_has_weighed_it(shop: Path) -
     assert (outcome.heading, outcome.exit_code) == ("STOPPED", 0)
     failed = {**said, "r1/additions@critic": {"fail": "crashed"}}
     outcome = crosses.review(shop, failed)
-    assert (outcome.heading, outcome.exit_code) == ("STOPPED, NOT ALL OF IT WEIGHED", 3)
+    assert (outcome.heading, outcome.exit_code) == ("STOPPED, A FINDING HAS NO RULING", 3)
 
 
 def test_a_finding_outside_the_change_is_kept_apart(shop: Path) -> None:  # C18

@@ -267,7 +267,7 @@ def test_what_is_still_wrong_after_the_send_back_is_taken_and_noted(
     assert complaint in sent_back(outcome, key)  # D3
     assert any(note.startswith(f"{key}: ") and complaint in note for note in outcome.notes)
     # A broken rule is noted and does not end the debate. An objection that nobody could weigh is in the heading.
-    unweighed = ", NOT ALL OF IT WEIGHED" if outcome.ledger.unplaced else ""
+    unweighed = ", NOT EVERY OBJECTION WEIGHED" if outcome.ledger.unplaced else ""
     assert outcome.heading == f"VERDICT{unweighed}"
 
 

@@ -310,19 +310,19 @@ def test_an_objection_dropped_without_a_reason_is_sent_back_then_counted(
     outcome = hold(consensus() | {"r2/rebuttal@challenger.1": rebut({}, "accept", rulings=ruling)})
     assert why("r2/rebuttal@challenger.1") == ["ask", "send-back"]
     assert outcome.data["held"]["flips_without_cause"] == 1
-    assert "- flips without cause: 1 (B1 by Architect in round 2)" in outcome.final
+    assert "- objections dropped without a reason: 1 (B1 by Architect in round 2)" in outcome.final
 
 
 def test_a_reason_given_when_asked_is_no_flip(hold: Hold) -> None:  # C12
     bare = rebut({}, "accept", rulings=[{"id": "B1", "ruling": "accept", "reason": "", "evidence": []}])
     outcome = hold(consensus() | {"r2/rebuttal@challenger.1": [bare, rebut({"B1": "accept"})]})
-    assert "- flips without cause: 0" in outcome.final
+    assert "- objections dropped without a reason: 0" in outcome.final
 
 
 def test_evidence_is_reason_enough(hold: Hold) -> None:  # C12
     shown = [{"id": "B1", "ruling": "accept", "reason": "See there.", "evidence": [cite("src/session.py:9")]}]
     assert (
-        "- flips without cause: 0"
+        "- objections dropped without a reason: 0"
         in hold(consensus() | {"r2/rebuttal@challenger.1": rebut({}, "accept", rulings=shown)}).final
     )
 

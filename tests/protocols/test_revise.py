@@ -605,8 +605,8 @@ def test_a_baseline_is_one_call_more_and_compares_the_two_results(workspace: Pat
     assert "As of round 1." not in prompt and "Flaw" not in prompt and "debated" not in prompt.partition("«begin")[0]
     [row] = [text for label, text in outcome.rows if label == "baseline"]
     assert row == (
-        "against a synthesis of the first drafts alone, 1 of its 2 sections are different or gone, "
-        "2 of 3 here are not in it, +6 words"
+        "against a synthesis of the first drafts alone: 1 of its 2 sections was changed or dropped; "
+        "2 of the 3 sections of this result are new or different; +6 words"
     )
     assert f"- Baseline: {row}\n" in outcome.final
 
@@ -627,7 +627,7 @@ def test_a_weakness_that_names_no_known_point_is_not_taken_for_none(workspace: P
         said[f"r2/revision@author.{by}"] = revisions.revision(revisions.document("both", "More."), [f"W{3 - by}"])
     said["synthesis@synthesizer"] = revisions.plan(["W1", "W2"])
     outcome = revisions.run(workspace, said)
-    assert outcome.heading == "PLAN AFTER 2 ROUNDS, NOT ALL OF IT WEIGHED" and not outcome.data["converged"]
+    assert outcome.heading == "PLAN AFTER 2 ROUNDS, NOT EVERY OBJECTION WEIGHED" and not outcome.data["converged"]
 
 
 def test_a_disagreement_that_is_pressed_again_as_a_weakness_keeps_the_debate_going(workspace: Path) -> None:  # K8

@@ -369,6 +369,6 @@ def test_what_an_earlier_version_derived_is_carried_on_and_named(
     said["r2/version.code@critic"] = {"fail": "crashed"}
     crosses.seats(shop.parent / "seats", said)
     outcome = asyncio.run(rebut.fork(id) if fork else rebut.resume(id))
-    [note] = [note for note in outcome.notes if "as an earlier version worked it out" in note]
+    [note] = [note for note in outcome.notes if "computed by an earlier version" in note]
     assert f"the protocol was 1, is {cross.version}" in note and "r1/version" in note
     assert outcome.data["versions"][0]["patch"] and not outcome.data["versions"][0]["exact"]

@@ -89,7 +89,7 @@ def combined_wish(mine: Wish, theirs: Wish, source: str) -> Policy:
             given = [one for one in (own, other) if one]
             counts = "shown" if given and all(one.endswith(SHOWN) for one in given) else "any"
             if own.endswith(SHOWN) and counts == "any":
-                notices.append(f"every finding counts, not only what is shown, by {source}")
+                notices.append(f"{source} counts every finding, not only those that a check shows")
             own, other = own.removesuffix(SHOWN), other.removesuffix(SHOWN) if other else other
         values[name] = own
         if other is None or other == own:
@@ -97,7 +97,7 @@ def combined_wish(mine: Wish, theirs: Wish, source: str) -> Policy:
         if order.index(other) > order.index(own):
             values[name] = other
             if getattr(mine, name) is not None:
-                notices.append(f"{name} is {other}, stricter than your {own}, by {source}")
+                notices.append(f"{source} sets {name} = {other}, which is stricter than your {own}")
         elif name != "fail_on":  # that the user's threshold is stricter needs no notice
             notices.append(f"{source} says {name} = {other}; a repository may not loosen a gate, so {own} holds")
     accepted = tuple(dict.fromkeys((*mine.unread_ok, *theirs.unread_ok)))

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json, as_row, remade
 from rebut.core.markdown import backticks, inline
-from rebut.core.text import counted, cut, squeeze, wrapped
+from rebut.core.text import counted, cut, plural, squeeze, wrapped
 from rebut.domain.checks import CodeCheck, check_of
 from rebut.domain.ledger import Ledger, MoveKind, Point, Slip
 
@@ -347,7 +347,7 @@ class ReviewResult:
     def _left_to_do(self) -> str:
         """The next action, if neither the judge nor a finding names one."""
         if standing := [f.id for f in self.shown]:
-            return f"Fix or answer {', '.join(standing)}: {'it stands' if len(standing) == 1 else 'they stand'}."
+            return f"Fix or answer {', '.join(standing)}: {plural(len(standing), 'it is', 'they are')} still open."
         if self.stopped_by == "unread":
             return "Have a model or a person read the change: none of its files was reviewed."
         return "Settle what is unresolved." if self.unresolved else "nothing is left to do"

@@ -93,7 +93,7 @@ def described(record: Record) -> list[str]:
         notes.append(f"no check could be run: {missing}")
     late = unheard(record)
     for note in notes_of(record):
-        what = "the user's note came too late for every seat" if note in late else "the user told the seats"
+        what = "the user's note came too late for every seat" if note in late else "note from the user to the seats"
         notes.append(f"{what}: {cut(note.text, 160)}")
     notes += fallbacks(record)
     for call in record.calls.values():
@@ -140,7 +140,7 @@ def doubts_of(record: Record, judge: str = "", silent: Sequence[str] = ()) -> li
     if partly_shown:
         said = f"shown only a part of the question: {', '.join(sorted(partly_shown))}"
         who = f"THE {partly_shown.pop().upper()}" if len(partly_shown) == 1 else f"{len(partly_shown)} SEATS"
-        out.append(Doubt("shown in part", f"{who} SAW ONLY PART OF IT", said))
+        out.append(Doubt("shown in part", f"{who} SAW ONLY PART OF THE QUESTION", said))
     return out
 
 

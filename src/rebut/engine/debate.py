@@ -361,7 +361,7 @@ class Debate:
     async def skip(self, step: str, why: str) -> None:
         """Skip a call that cannot change the outcome; recorded and reported."""
         await self.once(f"{step}#spared", lambda: why, of=why)
-        self._runtime.notes.append(f"not asked, since it could change nothing: {why}")
+        self._runtime.notes.append(f"skipped a call that could not change the outcome: {why}")
 
     spare = skip  # its name in 0.1, kept for one release
 

@@ -19,7 +19,7 @@ from rebut.core.errors import (
     WaitingForCaller,
     WaitingForPerson,
 )
-from rebut.core.text import cut
+from rebut.core.text import cut, plural
 from rebut.domain.doubts import Doubt
 from rebut.domain.ledger import NOTHING_KEPT, Move
 from rebut.domain.outcome import Outcome, so_far
@@ -202,15 +202,19 @@ def _filled(outcome: Outcome, runtime: Runtime, plan: Plan) -> Outcome:
     if carried := list(runtime.carried):
         more = f" and {len(carried) - 3} more" if len(carried) > 3 else ""
         why = runtime.carried[carried[-1]]
-        notes.append(f"{', '.join(carried[:3])}{more}: as an earlier version worked it out ({why})")
+        values = plural(len(carried), "a value", "values")
+        used = plural(len(carried), "is", "are")
+        notes.append(f"{', '.join(carried[:3])}{more}: {values} computed by an earlier version {used} used ({why})")
     if (ended := settled(record)) and not runtime.rounds.cut:
-        notes.append(f"settled by hand in round {ended.round}, which was the last one: nothing was left out")
+        notes.append(
+            f"the user ended the rounds in round {ended.round}, which was the last one, so nothing was skipped"
+        )
     if any(e.note == NOTHING_KEPT for e in runtime.ledger.evidence):
         notes.append("citations of files were not checked: this is not a git repository, and no --context was given")
     unplaced = runtime.ledger.unplaced
     if unplaced:
         notes.insert(0, _unplaced(unplaced))  # the screen shows only the first notes
-        doubts.append(Doubt("unmatched", "NOT ALL OF IT WEIGHED", notes[0]))
+        doubts.append(Doubt("unmatched", "NOT EVERY OBJECTION WEIGHED", notes[0]))
     files = _unread_files(record)
     if files.doubtful:
         doubts.append(Doubt("files unread", files.caveat, files.sentence))

@@ -150,11 +150,11 @@ class Steering:
             return f"{key} is not being asked"
         siblings = self._siblings(key)
         if not siblings:
-            return f"no model beside the {seat} has answered yet"
+            return f"no other seat has answered this step yet, so {seat} cannot be skipped"
         took = time.monotonic() - runtime.control.flying[key]
         fp = next((asked.fp for asked in runtime.record.call(key).asked.values()), "")
-        others = "the other" if len(siblings) == 1 else f"the {len(siblings)} others"
-        why = f"by hand, after {took:.0f} s; {others} took {median(siblings):.0f} s"
+        others = "the other seat took" if len(siblings) == 1 else f"the {len(siblings)} other seats took a median of"
+        why = f"skipped by the user after {took:.0f} s; {others} {median(siblings):.0f} s"
         self._decide(key + SKIPPED, why, of=fp)
         return ""
 

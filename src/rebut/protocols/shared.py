@@ -13,7 +13,7 @@ from rebut.core.ballot import Option
 from rebut.core.errors import Aborted, ParticipantFailed, UsageError
 from rebut.core.files import real
 from rebut.core.json_value import Json
-from rebut.core.text import encoded
+from rebut.core.text import encoded, plural
 from rebut.core.types import LEFT, Participant
 from rebut.domain.checks import may_add
 from rebut.domain.doubts import Doubt
@@ -287,7 +287,7 @@ def name_faults(ids: Iterable[str]) -> list[str]:
 
 def check_ignored(ids: Sequence[str], ruled: str) -> Doubt:
     """Return the doubt about a ruling that ignores checks of points. `ruled` says who rules how: `the lead rejects`."""
-    said = f"{ruled} {', '.join(ids)}, and nothing is said about what is wrong with the check"
+    said = f"{ruled} {', '.join(ids)}, and does not say what is wrong with the {plural(len(ids), 'check')}"
     return Doubt("check ignored", "A CHECK WAS IGNORED", said)
 
 

@@ -128,7 +128,7 @@ def final_artifact(target: Target, final: ArtifactVersion, decision: str, state:
     parts += [f"{name}-text.patch, for {GIVEN}"] if final.text_patch else []
     rewritten = final.whole or (final.text and final.text != state.versions[0].text)
     parts += [f"artifact-v{final.n}.md"] if rewritten else []
-    undecided = ", which was not decided on" if decision == "Stopped" else ""
+    undecided = ", on which there is no decision" if decision == "Stopped" else ""
     return f"version {final.n}{undecided}: {'; '.join(parts) or 'nothing was changed'}"
 
 

@@ -68,7 +68,7 @@ STATES = (
 )
 AGREES = KeyChoice(
     "agrees",
-    "May it go on as it is?",
+    "Is it acceptable as it is?",
     (Option("y", True, "yes: no P1 or P2 speaks against it"), Option("n", False, "no")),
 )
 

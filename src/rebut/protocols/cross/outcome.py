@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rebut.core.json_value import Json
-from rebut.core.text import counted, cut
+from rebut.core.text import counted, cut, plural
 from rebut.domain import review_result
 from rebut.domain.checks import CheckMark, CodeCheck
 from rebut.domain.doubts import Doubt
@@ -149,18 +149,19 @@ def _doubts(debate: Debate, state: CrossState, cause: str) -> list[Doubt]:
         said = "the critic does not agree, and names no finding"
         doubts.append(Doubt("nothing raised", "THE CRITIC NAMES NO FINDING", said))
     if state.unread:
-        doubts.append(Doubt("part missing", "NOT ALL OF IT READ", "a part of the critique is missing"))
+        doubts.append(Doubt("part missing", "A PART OF THE CRITIQUE IS MISSING", "a part of the critique is missing"))
     reasons = [] if state.trusting else [one.reason for one in state.history if one.by == "judge"]
     if wrong := [line for reason in reasons for line in misread(debate.ledger, reason)]:
         doubts.append(Doubt("misread record", "THE JUDGE MISREADS THE RECORD", "; ".join(wrong)))
     unweighed = findings.unweighed(debate.ledger) if state.history else ()
     added = [p.id for p in unweighed if p.voices == ("judge",)]
+    no_ruling = plural(len(unweighed), "A FINDING HAS NO RULING", "SOME FINDINGS HAVE NO RULING")
     if left := [p.id for p in unweighed if p.id not in added]:
         state.notes.append(f"the judge did not rule on {', '.join(left)}")
-        doubts.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", state.notes[-1]))
+        doubts.append(Doubt("not weighed", no_ruling, state.notes[-1]))
     if added:
         state.notes.append(f"the critic did not weigh {', '.join(added)}, which the judge added")
-        doubts.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", state.notes[-1]))
+        doubts.append(Doubt("not weighed", no_ruling, state.notes[-1]))
     still_valid = [p.id for p in findings.valid_and_grave(debate.ledger)]
     if cause in ("agreed", "quiet") and still_valid:
         doubts.append(Doubt("contested", said=f"the judge calls {', '.join(still_valid)} valid"))
@@ -366,7 +367,7 @@ def worth(made: ReviewResult, written: int, what: str, caveat: str = "", unplace
     if made.decision == "Stopped":
         changed.insert(0, "no decision")
     elif not kept:
-        changed.insert(0, "not as it was")
+        changed.insert(0, "the original is not kept")
     return Worth(
         first=f"{what} as it was; the critic alone raised {found}",
         points=tally([*map(_fate, made.findings), *("unmatched" for _ in unplaced)], FATES),

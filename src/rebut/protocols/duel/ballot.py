@@ -72,7 +72,7 @@ MOVES = (
 )
 RULINGS = (
     Option("r", "resolved", "resolved: it convinced me"),
-    Option("u", "unresolved", "unresolved: it answers, and fails"),
+    Option("u", "unresolved", "unresolved: the answer does not settle the point"),
     Option("d", "dodged", "dodged: it avoids the point"),
     Option("w", "withdrawn", "withdrawn: I was wrong"),
 )

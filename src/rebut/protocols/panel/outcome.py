@@ -301,12 +301,12 @@ def _trail(state: PanelState, ledger: Ledger) -> list[str]:
     marks = ", ".join(f"{n} {name}" for name, n in sorted(ledger.marks().items())) or "none"
     bare = [*(c.id for c in ledger.unsupported), *(p.id for p in unsupported_points(ledger))]
     checks = [
-        f"- flips without cause: {len(flipped)}{_named(flipped)}",
+        f"- objections dropped without a reason: {len(flipped)}{_named(flipped)}",
         f"- concessions walked back: {len(back)}{_named(back)}",
         f"- citations: {marks}",
         f"- unsupported: {', '.join(bare) or 'none'}",
     ]
-    parts = ["\n".join(rows), "**Held to evidence:**\n" + "\n".join(checks)]
+    parts = ["\n".join(rows), "**Checked by the program:**\n" + "\n".join(checks)]
     if state.notes:
         parts.append("**Notes:**\n" + "\n".join(f"- {inline(n)}" for n in state.notes))
     return parts
@@ -320,8 +320,9 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
         if c.content:
             rows.append(("", f"{c.shown} v{c.validated}: {inline(c.summary)}"))
         else:
-            said = f"{c.strength}, {inline(c.concern)}" if c in state.dissenters else _absent(c)
-            rows.append(("", f"{c.shown} not: {said}"))
+            objects = c in state.dissenters
+            said = f"does not accept the position: {c.strength}, {inline(c.concern)}" if objects else _absent(c)
+            rows.append(("", f"{c.shown} {said}{', which does not count' if c.stand == 'unexamined' else ''}"))
     rows.append(("position", f"v{state.position.version}, confidence {confidence(state, ledger)}"))
     if len(state.positions) > 1:
         for p in state.positions:
@@ -337,7 +338,8 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
     if state.dissenters and (more := len(state.mapped) - MOST_ASSUMPTIONS) > 0:
         rows.append(("", f"… {more} more in `rebut export`"))
     if found := flips(ledger):
-        rows.append(("flips", f"{len(found)} without cause: {', '.join(_slips(found, state))}"))
+        said = f"{counted(len(found), 'objection')} without a reason: {', '.join(_slips(found, state))}"
+        rows.append(("dropped", said))
     return rows
 
 

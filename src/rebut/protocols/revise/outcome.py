@@ -106,11 +106,14 @@ def _doubts(state: ReviseState, notes: Sequence[str]) -> tuple[Doubt, ...]:
     found += [Doubt("part missing", said="; ".join(notes))] if notes else []
     if state.rounds and (silent := state.rounds[-1].silent):
         names = " and ".join(state.files.names[by] for by in silent)
-        said = f"the last critique by {names} leaves out the weaknesses"
-        found.append(Doubt("part missing", "NOT ALL OF IT CRITIQUED", said))
+        does = plural(len(silent), "leaves", "leave")
+        said = f"the last {plural(len(silent), 'critique')} by {names} {does} out the weaknesses"
+        which = plural(len(silent), "A CRITIQUE LEAVES", "BOTH CRITIQUES LEAVE")
+        found.append(Doubt("part missing", f"{which} OUT THE WEAKNESSES", said))
     if state.left_out:
         said = f"the synthesizer did not rule on {', '.join(state.left_out)}"
-        found.append(Doubt("not weighed", "NOT ALL OF IT WEIGHED", said))
+        no_ruling = plural(len(state.left_out), "A POINT HAS NO RULING", "SOME POINTS HAVE NO RULING")
+        found.append(Doubt("not weighed", no_ruling, said))
     if state.ignored:
         found.append(check_ignored(state.ignored, "the synthesizer does not follow"))
     if state.contradiction:
@@ -312,6 +315,7 @@ def compared(baseline: str, result: str) -> str:
     new, among = sections.changed(result, baseline)
     words = len(result.split()) - len(baseline.split())
     return (
-        f"against a synthesis of the first drafts alone, {changed} of its {of} sections are different or gone, "
-        f"{new} of {among} here are not in it, {words:+} words"
+        f"against a synthesis of the first drafts alone: {changed} of its {counted(of, 'section')} "
+        f"{plural(changed, 'was', 'were')} changed or dropped; {new} of the {counted(among, 'section')} of this result "
+        f"{plural(new, 'is', 'are')} new or different; {words:+} words"
     )

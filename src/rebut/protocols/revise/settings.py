@@ -30,8 +30,10 @@ class Settings(BaseModel):
     stage: Literal["plan", "review"] = Field(default="plan", description="what is written and debated")
     strategy: Literal["debate", "synthesize", "single"] = Field(default="debate", description="whether it is debated")
     rounds: int = Field(default=DEFAULT_ROUNDS, ge=1, le=3, description="rounds at most")
-    phase: int = Field(default=0, ge=0, description="the number of the track; 0 for the one that is due")
-    baseline: bool = Field(default=False, description="one call more: the synthesis of the first drafts, to compare")
+    phase: int = Field(default=0, ge=0, description="the number of the phase; 0 to choose it automatically")
+    baseline: bool = Field(
+        default=False, description="also synthesize the first drafts alone, to compare (one more call)"
+    )
     show_names: bool = Field(default=False, description="tell authors who wrote what")
     effort: str = Field(default="", description="thinking effort of every seat")
     rewrites: str = Field(default="", description="the context file with the plan that is rewritten; - for the topic")

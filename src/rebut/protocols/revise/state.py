@@ -197,6 +197,7 @@ def of_names(stage: Stage, names: Sequence[str], rounds: int) -> Files:
         same = [name for name, count in Counter(n.casefold() for n in files.all(rounds)).items() if count > 1]
         if same:
             raise UsageError(
-                f"the authors {' and '.join(names)} would share the file {same[0]}", "Give one another NAME=SPEC."
+                f"the authors {' and '.join(names)} would share the file {same[0]}",
+                "Give one author another name: --author NAME=SPEC.",
             )
     return files

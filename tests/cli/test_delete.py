@@ -110,7 +110,7 @@ def test_an_export_is_not_written_through_a_link(
 ) -> None:
     (tmp_path / "out.md").symlink_to(tmp_path / "elsewhere.md")
     assert enter(["export", two[0], "-o", str(tmp_path / "out.md"), "--force"]) == 2
-    assert "is a link" in capsys.readouterr().err and not (tmp_path / "elsewhere.md").exists()
+    assert "is a symbolic link" in capsys.readouterr().err and not (tmp_path / "elsewhere.md").exists()
 
 
 def test_an_export_is_not_written_through_a_linked_folder_of_the_workspace(
@@ -122,5 +122,5 @@ def test_an_export_is_not_written_through_a_linked_folder_of_the_workspace(
     (inside / "docs").symlink_to(outside)
     monkeypatch.chdir(inside)
     assert enter(["export", two[0], "-o", "docs/out.md"]) == 2
-    assert "is a link" in capsys.readouterr().err and list(outside.iterdir()) == []
+    assert "is a symbolic link" in capsys.readouterr().err and list(outside.iterdir()) == []
     assert enter(["export", two[0], "-o", str(outside / "out.md")]) == 0, "named as it is, it is the user's choice"

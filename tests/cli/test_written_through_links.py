@@ -50,6 +50,6 @@ def test_no_result_is_written_through_a_link(what: str, out: str, place: Path, t
         "skill": ["skill", "install", "--project", "--host", "claude"],
     }[what]
     done = piped(*words, cwd=place)
-    assert done.returncode == 2 and "is a link" in done.stderr, done.stdout + done.stderr
+    assert done.returncode == 2 and "is a symbolic link" in done.stderr, done.stdout + done.stderr
     assert list((tmp_path / "outside").iterdir()) == []
     assert not sessions.home().exists() or not list(sessions.home().iterdir()), "no model was called"

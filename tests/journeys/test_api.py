@@ -297,7 +297,7 @@ def test_a_fork_with_a_long_copy_to_make_holds_up_nobody_else(
 def test_run_in_a_running_loop_says_what_to_write_there(tmp_path: Path, workspace: Path) -> None:
     # C13: a notebook has a loop of its own
     async def cell() -> None:
-        with pytest.raises(rebut.UsageError, match="a loop is running already") as caught:
+        with pytest.raises(rebut.UsageError, match="inside a running event loop") as caught:
             rebut.run("duel", "Redis?", **duels.seats(tmp_path))
         assert "await rebut.start(" in caught.value.hint
 

@@ -638,7 +638,7 @@ def test_checks_run_again_become_test_files_and_are_in_every_export(repo: Path, 
     assert piped("export", id, "--format", "tests", "-o", str(folder), cwd=repo).returncode == 2  # it is there already
     (repo / "linked").symlink_to(tmp_path)
     through = piped("export", id, "--format", "tests", "-o", "linked/more", cwd=repo)
-    assert through.returncode == 2 and "is a link" in through.stderr and not (tmp_path / "more").exists()
+    assert through.returncode == 2 and "is a symbolic link" in through.stderr and not (tmp_path / "more").exists()
     sarif = json.loads(piped("export", id, "--format", "sarif", cwd=repo).stdout)
     made = sarif["runs"][0]["results"][0]
     assert made["properties"]["check"]["mark"] == "shown" and made["properties"]["check"]["onFinalVersion"] == "passes"

@@ -93,7 +93,7 @@ def test_a_limit_is_refused_by_the_name_that_it_was_given_with(workspace: Path) 
 @pytest.mark.parametrize("name", ["é", "1st", "a b", ""])
 def test_a_name_that_cannot_be_one_is_called_a_name(workspace: Path, name: str) -> None:
     done = piped("duel", duels.TOPIC, "--proposer", f"{name}=scripted:x.json")
-    assert done.returncode == 2 and f"{name!r} in" in done.stderr and "is not a name" in done.stderr
+    assert done.returncode == 2 and f"{name!r} cannot" in done.stderr and "cannot be the name of a model" in done.stderr
 
 
 def test_analysers_that_find_nothing_do_not_agree(tmp_path: Path) -> None:  # C5 J11

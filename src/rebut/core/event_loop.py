@@ -41,7 +41,8 @@ def refuse_to_wait(name: str, instead: str) -> None:
         from rebut.core.errors import UsageError
 
         raise UsageError(
-            f"rebut.{name} waits, which is impossible where a loop is running already, as in a notebook",
+            f"rebut.{name} blocks until its result is ready, so it cannot be called inside a running event loop, "
+            "such as in a notebook",
             f"Write `await rebut.{instead}(…)` there, with the same arguments.",
         )
 

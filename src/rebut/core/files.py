@@ -138,7 +138,9 @@ def refuse_link(path: Path) -> None:
 
     here = Path.cwd()
     if link := path if path.is_symlink() else link_below(repository(here), here / path):
-        raise UsageError(f"{link} is a link", f"Name the place itself: {real(path)}.")
+        raise UsageError(
+            f"{link} is a symbolic link, and rebut does not write through links", f"Write to {real(path)} instead."
+        )
 
 
 def on_path(command: str, env: Mapping[str, str]) -> Path | None:

@@ -42,7 +42,7 @@ class ModelSpec:
         if "=" in provider:
             wrong = provider.partition("=")[0]
             raise UsageError(
-                f"{wrong!r} in {text!r} is not a name",
+                f"{wrong!r} cannot be the name of a model in {text!r}",
                 "Write NAME=SPEC. A name begins with a letter from A to Z and has letters, digits, dots, - and _.",
             )
         effort = ""

@@ -132,7 +132,7 @@ def test_a_wait_longer_than_the_time_left_fails_at_once() -> None:
         failed = failing(server, request(timeout=30.0))
     assert server.calls == 1
     assert failed.kind == "rate limit"
-    assert failed.message.endswith("; 429, asked to wait 38 s, which is more than its time left")
+    assert failed.message.endswith("; 429, asked to wait 38 s, but the call has less time left")
 
 
 def test_a_date_in_retry_after_counts_from_the_servers_own_clock() -> None:

@@ -149,7 +149,7 @@ def test_a_refusal_makes_the_next_call_wait_as_long_as_it_says(clock: Clock) -> 
 def test_a_call_that_has_no_time_to_wait_for_its_turn_fails(clock: Clock) -> None:
     own = caps.admission()
     own.pause("mine", 50)
-    with pytest.raises(ParticipantFailed, match="its caps leave no room for 50 s") as failed:
+    with pytest.raises(ParticipantFailed, match="its caps allow the next call only in 50 s") as failed:
         run(Capped(Busy(), "mine", Caps(rpm=10)).complete(request(patience=20.0)))
     assert failed.value.kind == "timeout" and "[providers.mine]" in failed.value.hint
 

@@ -158,4 +158,5 @@ def test_the_part_of_a_diff_that_analysers_cannot_read_is_no_clean_bill(repo: Pa
     done = piped("review", "-", "--with", "lint:ruff,rules", "--json", cwd=repo, feed=diff_of(repo) + stray)
     outcome = json.loads(done.stdout)
     assert done.returncode == 3 and outcome["conclusive"] is False
-    assert "r1/critique@critic: snippet-1.diff is the text of a diff, whose files are not here" in outcome["notes"]
+    why = "snippet-1.diff is the text of a diff that does not match the files in this folder"
+    assert f"r1/critique@critic: {why}" in outcome["notes"]

@@ -104,7 +104,7 @@ class Retrying:
             return pause
         if failed.retry_after > left:
             asked = f"{failed.status or 'it'}, asked to wait {failed.retry_after:.0f} s"
-            raise _explain(failed, f"{asked}, which is more than its time left")
+            raise _explain(failed, f"{asked}, but the call has less time left")
         return failed.retry_after
 
 
@@ -129,7 +129,7 @@ class Capped:
             if seconds > request.patience:
                 raise ParticipantFailed(
                     "timeout",
-                    f"{name}: its caps leave no room for {seconds:.0f} s, which is more than the call's time left",
+                    f"{name}: its caps allow the next call only in {seconds:.0f} s, and this call has less time left",
                     f"Raise rpm or tpm in [providers.{name}] if the provider permits it, or give it more time.",
                 )
             if seconds > 1:

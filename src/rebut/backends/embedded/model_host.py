@@ -138,7 +138,7 @@ class _Download:
             error.close()
             if error.code == 416:  # the host's file is shorter than the part that is here
                 self._empty()
-                raise _BrokeOff("the part that was here does not fit") from error
+                raise _BrokeOff("the host's file is not longer than the partial download") from error
             if error.code == 429 or error.code >= 500:
                 raise _BrokeOff(f"{urlsplit(url).netloc} answered {error.code}") from error
             raise NotFetched(

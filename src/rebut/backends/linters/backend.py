@@ -41,7 +41,7 @@ SILENCED = {
     "by this change": " This change brings in a comment that silences the rule, so the comment lowers nothing.",
 }
 DIFFS = (".diff", ".patch")
-LOOSE = "the text of a diff, whose files are not here"
+LOOSE = "the text of a diff that does not match the files in this folder"
 
 
 class Lint:
@@ -94,7 +94,7 @@ class Lint:
         for number, readers in wanted.items():
             if number not in new.whole and number not in unread:
                 unread[number] = f"not installed: {', '.join(a.name for a in readers)}"
-        # The text of a diff whose files are not here counts as unread: if it were ignored, it would count as clean.
+        # The text of a diff that matches no files here counts as unread: if it were ignored, it would count as clean.
         strays = {n: LOOSE for n, c in enumerate(change, 1) if c.before is None and c.path.endswith(DIFFS)}
         unread |= strays
         loose = f"{change[next(iter(strays)) - 1].path} is {LOOSE}" if strays else ""

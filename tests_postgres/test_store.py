@@ -269,7 +269,7 @@ def test_without_the_extra_the_error_names_it(database: str, tmp_path: Path) -> 
 def test_tables_of_another_version_are_refused(database: str, sql: Sql) -> None:
     sql.execute("insert into rebut_migration (part, name, by) values ('rebut', '9999_later', '9.0')")
     done = piped("list", env={"REBUT_HOME": database})
-    assert done.returncode == 2 and "were made by a later rebut" in done.stderr
+    assert done.returncode == 2 and "were made by a later version of rebut" in done.stderr
     sql.execute("delete from rebut_migration where name = '9999_later' or name = '0002_batches'")
     done = piped("batch", "work", "--on", database)
     assert done.returncode == 2 and "are older than this rebut" in done.stderr and "batch upgrade" in done.stderr
@@ -279,7 +279,7 @@ def test_tables_of_another_queue_are_refused(database: str, sql: Sql) -> None:
     """A worker may have another procrastinate than the one whose tables are there."""
     sql.execute("insert into rebut_migration (part, name, by) values ('procrastinate', '99.00.00_01_later', '9.0')")
     done = piped("batch", "work", "--on", database, "--until-empty")
-    assert done.returncode == 2 and "were made by a later procrastinate" in done.stderr
+    assert done.returncode == 2 and "were made by a later version of procrastinate" in done.stderr
     assert piped("list", env={"REBUT_HOME": database}).returncode == 0, "what does not use the queue is not concerned"
     sql.execute("delete from rebut_migration where name = '99.00.00_01_later'")
     last = "select max(name) from rebut_migration where part = 'procrastinate' and name < '1'"

@@ -178,7 +178,8 @@ def _set_aside(folder: Path, found: Read) -> None:
             file.flush()
             os.fsync(file.fileno())
             return
-    raise RecordError(f"{folder.name}: there are too many torn tails already", f"Look at {folder}.")
+    said = f"session {folder.name}: too many unfinished ends of its journal have been set aside already"
+    raise RecordError(said, f"Look at {folder}.")
 
 
 DEAD_OWNER_WAIT = 5.0
@@ -309,7 +310,7 @@ class Journal:
             try:
                 os.ftruncate(self._fd, self._good)
             except OSError:  # half a line is in the file: another one after it would make the record unreadable
-                self._poison = f"half an event could not be removed ({error.strerror})"
+                self._poison = f"a partly written event could not be removed ({error.strerror})"
             raise RecordError(
                 f"session {self.folder.name}: an event could not be recorded ({error.strerror})",
                 f"Everything before it is safe. Free some disk space, then `rebut resume {self.folder.name}`.",
@@ -328,7 +329,7 @@ class Journal:
         return RecordError(
             f"session {self.folder.name}: the disk has {free // 1000:,} kB left, "
             f"and an answer may take {ROOM // 1000:,}",
-            "The model was not asked: an answer that cannot be stored is paid for in vain. "
+            "The model was not asked: its answer would be paid for but could not be stored. "
             f"Free some disk space, then `rebut resume {self.folder.name}`.",
         )
 

@@ -38,7 +38,7 @@ def home(env: Mapping[str, str] | None = None) -> Path:
     if (moved := env.get("REBUT_HOME")) and not stores.is_database(moved):
         if "://" in moved:  # the value is not shown: it may have a password in it
             raise UsageError(
-                "REBUT_HOME is neither a folder nor the address of a database of a known kind",
+                "REBUT_HOME is not a folder, and its kind of database is not supported",
                 "Write a folder, or postgresql://USER@HOST:5432/NAME.",
             )
         return _owned(_owned(Path(moved).expanduser()) / "sessions")
@@ -162,7 +162,9 @@ def find(root: Path, name: str, workspace: Path | None = None) -> Path:
         here = workspace or Path.cwd()
         for one in of_workspace(root, here):
             return one.folder
-        raise UnknownSession(f"no session was started in {here}", "`rebut list --all` shows those of other folders.")
+        raise UnknownSession(
+            f"no session was started in {here}", "`rebut list --all` shows the sessions of all folders."
+        )
     every = sessions(root)
     matches = [f for f in every if f.id.startswith(name)] if name else []
     if not matches:
@@ -170,7 +172,7 @@ def find(root: Path, name: str, workspace: Path | None = None) -> Path:
     if len(matches) == 1:
         return matches[0].folder
     if not matches:
-        raise UnknownSession(f"no session is called {name!r}", "`rebut list` shows those of this folder.")
+        raise UnknownSession(f"no session is called {name!r}", "`rebut list` shows the sessions of this folder.")
     shown = ", ".join(f.id for f in matches[:6])
     raise UnknownSession(f"{len(matches)} sessions match {name!r}: {shown}", "Give more letters of the id.")
 

@@ -225,7 +225,8 @@ class Writer:
             del self._leases[lease.id]
         if lease.lost is None:
             lease.lost = RecordLost(
-                f"session {lease.id} was taken over by another process while this one was not heard of",
+                f"session {lease.id} was taken over by another process, because this one did not renew its claim "
+                "in time",
                 f"Nothing more is written here. Watch it with `rebut show {lease.id}`.",
             )
             lease.on_lost(lease.lost)

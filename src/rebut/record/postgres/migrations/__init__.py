@@ -61,11 +61,12 @@ def check_tables(connection: psycopg.Connection[tuple[Any, ...]], url: str, want
         raise UsageError(f"the database {shown_address(url)} has no tables of rebut yet", f"Run `{upgrade}` once.")
     for part in sorted({part for part, _ in needed}, reverse=True):
         mine = f"this rebut ({__version__})" if part == OURS else f"the {part} of this machine ({version(part)})"
+        this = f"this one ({__version__})" if part == OURS else f"the one on this machine ({version(part)})"
         if any(one for one in needed - there if one[0] == part):
             raise UsageError(f"the tables in {shown_address(url)} are older than {mine} needs", f"Run `{upgrade}`.")
         if any(one for one in there - needed if one[0] == part and one[1] != WHOLE):
             raise UsageError(
-                f"the tables in {shown_address(url)} were made by a later {part} than {mine}",
+                f"the tables in {shown_address(url)} were made by a later version of {part} than {this}",
                 f"Update {part} here.",
             )
 

@@ -406,7 +406,7 @@ def test_a_limit_cannot_begin_while_debates_run_without_it(database: str, own_ho
         with working(1, database, tmp_path, "--grace", "0") as [worker]:
             worker.until("took")
             done = piped(*words, "--max-calls", "5", cwd=tmp_path)
-            assert done.returncode == 2 and "run without a limit already" in done.stderr
+            assert done.returncode == 2 and "outside its limits" in done.stderr
 
 
 def test_the_debates_of_dead_workers_wait_and_can_get_a_limit(

@@ -20,7 +20,7 @@ from rebut.batch.results import ResultRow, topic_of_row
 from rebut.core.errors import RebutError, UsageError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.text import counted
+from rebut.core.text import counted, plural
 from rebut.record import stores
 from rebut.record.record import Amount
 
@@ -204,7 +204,8 @@ class Queue:
         if counts and (late := [hash for hash, _, its, _ in found if hash in running and (its != batch or not there)]):
             self._set_limits(batch, there)
             raise UsageError(
-                f"{counted(len(late), 'debate')} of this batch run without a limit already, so none can hold for all",
+                f"{counted(len(late), 'debate')} of this batch already {plural(len(late), 'runs', 'run')} outside its "
+                "limits, so a limit for the whole batch cannot be set",
                 "Wait until they have ended, or stop the workers, then set it. Nothing was enqueued.",
             )
         if counts:

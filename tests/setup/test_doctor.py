@@ -272,7 +272,7 @@ def test_whether_each_tool_reads_its_context_file_is_shown(
     monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True, "blind": True}))
     assert enter(["doctor"]) == 0, "it can debate all the same"
     out = capsys.readouterr().out
-    assert "CLAUDE.md, not read" in out and "a panel puts its persona into the prompt" in out
+    assert "CLAUDE.md, not read" in out and "a panel writes this tool's persona into the prompt instead" in out
 
 
 def test_deep_shows_whether_each_tool_reads_its_context_file(

@@ -72,7 +72,7 @@ def test_nothing_is_called_before_it_can_be_seen_who_sits_where(here: Here, serv
 @pytest.mark.parametrize(
     ("env", "why"),
     [
-        ({"LC_FAKE_LOGGED_OUT": "1"}, "not logged in"),
+        ({"LC_FAKE_LOGGED_OUT": "1"}, "no login was found"),
         ({"LC_FAKE_HELP": "--tools --effort"}, "--restricted"),
         ({"LC_FAKE_VERSION": "0.0.1"}, "older than"),
     ],

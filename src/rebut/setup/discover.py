@@ -41,8 +41,8 @@ GET_ONE = (
     "`rebut init` helps, `rebut models` lists all ways. "
     "Without a model: `rebut demo`, `rebut check FILE`, `rebut review --with lint,rules`."
 )
-LOGGED_OUT = "not logged in, as far as can be seen without a call"
-PERHAPS_OUT = "probably not logged in: where it stores its login on this system is a guess"
+LOGGED_OUT = "no login was found; no call was made to check"
+PERHAPS_OUT = "probably not logged in: rebut can only guess where this tool stores its login on this system"
 _LARGEST_LIST = 1_000_000
 _NO_DEBATERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot argue."""

@@ -254,7 +254,9 @@ async def _context(spec: ModelSpec, name: str, tools: DoctorTools) -> Check:
             f"What is the code word in {name}, which you were given? Reply with that word and nothing else.",
             lambda text: nonce in text,
         )
-    return found if found.passed else replace(found, said=f"{found.said}; a panel puts its persona into the prompt")
+    if found.passed:
+        return found
+    return replace(found, said=f"{found.said}; so a panel writes this tool's persona into the prompt instead")
 
 
 def _with_file(folder: Path, name: str, nonce: str) -> Path:

@@ -453,7 +453,7 @@ class Setup:
                 each = " and ".join(f"{program} is the {role}" for program, role in own.items())
                 raise UsageError(
                     f"{name} {PROGRAMS[name]}: it cannot be the {seat}, only the {own[name]}",
-                    f"Nothing was called. Where no model takes part, {each}: `rebut review --with lint,rules`.",
+                    f"Nothing was called. In a review without models, {each}: `rebut review --with lint,rules`.",
                 )
 
     def _readable(self, plan: Plan) -> None:

@@ -338,8 +338,10 @@ class SeatAssignment:
         if not models:
             return
         names = list(dict.fromkeys(one.name for one in models))
+        usable = " or ".join(dict.fromkeys(f"{one.name} ({one.why})" for one in models))
         raise UsageError(
-            f"there is no terminal to ask at, and no list says that {' or '.join(names)} may be used ({models[0].why})",
+            f"{usable} could be used, but rebut cannot ask you without a terminal, and your config has no "
+            "[egress] allow",
             f"{_to_list(names)}  Or use static analysers and no model: --with lint,rules",
         )
 
@@ -458,10 +460,10 @@ PEOPLE = ("human", "caller")
 PROGRAMS = ("lint", "rules")
 NO_STAND_IN = (*PEOPLE, *PROGRAMS)
 UNLISTED = (
-    "without a terminal, rebut itself chooses only the embedded model: list others in [egress] allow of your config, "
-    "or name them"
+    "without a terminal, rebut chooses only the embedded model by itself; to use others, name them or add their "
+    "providers to [egress] allow in your config"
 )
-UNATTENDED = "Without a terminal, rebut itself chooses only models that your config lists."
+UNATTENDED = "Without a terminal, rebut by itself chooses only models that your config lists."
 
 
 def _to_list(names: Sequence[str]) -> str:

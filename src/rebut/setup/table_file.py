@@ -38,7 +38,7 @@ def _tool(tool: Tool, env: Mapping[str, str]) -> CheckedTable:
     if find_executable(tool, env) is None:
         lacks.append(f"there is no {tool.command} on PATH here")
     if not tool.minimum and not tool.probe:
-        lacks.append("no minimum and no probe: any version is accepted, even if the table does not fit it")
+        lacks.append("no minimum and no probe: rebut accepts any version, also one that this table does not describe")
     if not tool.with_model.args and not tool.with_model.env and not tool.with_model.fill:
         lacks.append(f"no with_model: {tool.name}:MODEL would be called without its model")
     if not tool.output.error:

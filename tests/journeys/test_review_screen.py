@@ -93,8 +93,8 @@ def test_what_was_not_read_is_the_first_line_with_counts_and_exit_3(shop: Path) 
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("run.bin", 3, "nothing was reviewed: 1 file of the change was not read, and there is no other"),
-        (".env", 3, "nothing was reviewed: 1 file of the change was not read, and there is no other"),
+        ("run.bin", 3, "nothing was reviewed: the only file of the change was not read"),
+        (".env", 3, "nothing was reviewed: the only file of the change was not read"),
         ("logo.png", 0, "there is nothing to review: the change is pictures, fonts, sound or film"),
     ],
 )
@@ -483,4 +483,4 @@ def test_files_that_the_base_commit_permits_to_leave_unread_are_accepted_and_tol
     (shop / "b.dat").write_bytes(b"\0\1\2")
     git(shop, "add", "b.dat")
     done = voices.cli(*words, cwd=shop)
-    assert done.returncode == 3 and "nothing was reviewed: 2 files of the change were not read" in done.stderr
+    assert done.returncode == 3 and "nothing was reviewed: none of the 2 files of the change was read" in done.stderr

@@ -95,7 +95,7 @@ def test_each_scope_between_commits(
     assert found.scope == scope and len(found.base) == 40
     told = " ".join(found.notes)
     assert ("uncommitted changes are not part" in told) == scope.startswith("base:")
-    assert ("reverts them" in told) == (scope == "range:main..topic")
+    assert ("their changes undone" in told) == (scope == "range:main..topic")
     applies(found, tmp_path / "apply")
 
 

@@ -215,7 +215,7 @@ def _renamed(files: Sequence[_File], redact: Redact, drawn: Drawn) -> dict[str, 
     }
     clean = redact_all(plain.values(), redact)
     renamed = {name: redact(name) for name, printable in plain.items() if clean[printable] != printable}
-    drawn.notes += [f"{clean[plain[name]]}: this name is not shown as it is" for name in renamed]
+    drawn.notes += [f"{clean[plain[name]]}: a secret in this path was replaced" for name in renamed]
     return renamed
 
 

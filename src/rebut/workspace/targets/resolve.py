@@ -10,7 +10,7 @@ from pathlib import Path, PurePath
 from rebut.core.errors import NothingRead, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
-from rebut.core.text import counted
+from rebut.core.text import plural
 from rebut.core.types import Changed
 from rebut.workspace.context import printable_name
 from rebut.workspace.diff import BothTexts, added, all_new, find_sections, section
@@ -212,7 +212,11 @@ async def _placed(root: Path, target: Target, raw: str, redact: Redact, never: S
         name = next(c.path for c in target.changes if c.path.endswith(DIFFS))
         loose = snippets([Block(name, done.loose)])
         more = f" and {len(done.strays) - 5} more" if len(done.strays) > 5 else ""
-        notes.append(f"no file here is as this diff says, before it or after: {', '.join(done.strays[:5])}{more}")
+        paths = plural(len(done.strays), "this path", "these paths")
+        notes.append(
+            f"for {paths} the diff matches no file here, neither before nor after its change: "
+            f"{', '.join(done.strays[:5])}{more}"
+        )
     written = "".join(section(c.path, None, c.after, all_new(c.after or "")) for c in kept)
     return replace(
         target,
@@ -231,9 +235,12 @@ def _nothing_read(left_out: Sequence[str], base: str) -> NothingRead | None:
     """
     unread = unread_files(left_out)
     if unread.doubtful:
-        count = counted(len(unread.doubtful), "file of the change was", "files of the change were")
+        # Pictures and the like may be in the change as well.
+        needs = plural(len(unread.doubtful), " that needs", " that need") + " a review" if unread.media else ""
+        none = f"none of the {len(unread.doubtful)} files of the change{needs} was read"
         hint = f"Not read: {'; '.join(unread.doubtful[:5])}{' …' if len(unread.doubtful) > 5 else ''}"
-        said = f"nothing was reviewed: {count} not read, and there is no other"
+        one = f"the only file of the change{needs} was not read"
+        said = f"nothing was reviewed: {plural(len(unread.doubtful), one, none)}"
         return NothingRead(said, hint, unread=left_out, base=base)
     if unread.media:
         what = "there is nothing to review: the change is pictures, fonts, sound or film"

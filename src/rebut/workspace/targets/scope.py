@@ -148,8 +148,8 @@ async def _range(git: Git, scope: Scope) -> Compared:
     notes: tuple[str, ...] = ()
     if await git.merge_base(first, second) != first:
         notes = (
-            f"{scope.first} has commits that {scope.second} lacks, and the diff reverts them; "
-            f"range:{scope.first}...{scope.second} compares with the merge base",
+            f"{scope.second} lacks commits that {scope.first} has, so the diff shows their changes undone; "
+            f"to leave them out, use range:{scope.first}...{scope.second}",
         )
     return Compared(first, second, f"{scope.second}, compared with {scope.first}", notes)
 

@@ -255,7 +255,7 @@ def test_configuration_that_a_change_brings_is_not_loaded_and_that_is_said(
 def test_code_under_test_that_ends_the_process_proves_nothing(runner: str, tmp_path: Path) -> None:
     code = TRUE_CHECK if runner == "pytest" else "from shop.cart import total\nassert total([1, 2]) == 3\n"
     (got,) = ran(tmp_path, [CodeCheck(runner, code)], NEW | {"shop/cart.py": FORGED})
-    assert (got.mark, got.note.partition(";")[0]) == ("broken", "it left before its end")
+    assert (got.mark, got.note.partition(";")[0]) == ("broken", "it exited before the check was finished")
     (passes,) = ran(
         tmp_path / "again", [CodeCheck(runner, code, "passes on the new version")], NEW | {"shop/cart.py": FORGED}
     )

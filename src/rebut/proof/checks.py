@@ -243,7 +243,7 @@ class _CheckRun:
         if shows == "fails on the new version" or no_old:
             if other.side == "fails" and _alike(new.shown, other.shown):
                 return "refuted", f"it fails in the same way {versus}"
-            said = "passes" if other.side == "passes" else "fails otherwise" if other.side == "fails" else "cannot run"
+            said = {"passes": "passes", "fails": "fails in another way"}.get(other.side, "cannot run")
             return "shown", f"it fails on the new version, and {said} {versus}"
         if other.side == "cannot run":
             return "broken", f"on the old version: {other.why}"

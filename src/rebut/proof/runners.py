@@ -97,12 +97,12 @@ class Runner:
             return SideResult("cannot run", CUT[ran.cut].format(self), ran.out, shown)
         if self.signed:
             if not signed:
-                return SideResult("cannot run", "it left before its end", ran.out, shown)
+                return SideResult("cannot run", "it exited before the check was finished", ran.out, shown)
             if signed in ("passes", "fails"):
                 return SideResult("passes" if signed == "passes" else "fails", "", ran.out, shown)
             return SideResult("cannot run", UNSIGNED.get(signed, signed), ran.out, shown)
         if self.cannot_output and re.search(self.cannot_output, both):
-            return SideResult("cannot run", "it did not load, or left before its end", ran.out, shown)
+            return SideResult("cannot run", "it did not load, or exited before the check was finished", ran.out, shown)
         if self.needs_output and not re.search(self.needs_output, both):
             return SideResult("cannot run", "no test ran", ran.out, shown)
         if ran.code == 0:

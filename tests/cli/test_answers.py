@@ -75,7 +75,7 @@ def test_an_end_that_was_not_whole_says_so_before_the_answer(tmp_path: Path, wor
     assert done.stdout.startswith(
         "  VERDICT, ANSWER 2 WAS NOT CHALLENGED\n  Answer: Sign cookies, and drop the store.\n"
     )
-    assert "  not alike     answer 2 was not challenged (claude failed: auth: log in first)\n" in done.stdout
+    assert "  unequal       answer 2 was not challenged (claude failed: auth: log in first)\n" in done.stdout
 
 
 def test_a_program_gets_both_answers_and_where_they_differ(tmp_path: Path, workspace: Path) -> None:  # C14

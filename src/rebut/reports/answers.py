@@ -37,7 +37,7 @@ def ending(outcome: Outcome, compared: SideBySide, *, width: int, short: str, to
     for label, text in outcome.rows:
         rows += labelled(label, text, width)
     for missed in compared.unequal:
-        rows += labelled("not alike", missed, width)
+        rows += labelled("unequal", missed, width)
     rows += labelled("cost", _cost(outcome), width)
     return "\n".join([*rows, *foot(outcome, width=width, short=short, told=told)])
 

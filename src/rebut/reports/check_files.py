@@ -81,9 +81,12 @@ def _head(shown: _Shown, session: str) -> Iterator[str]:
     yield f"{shown.id}: {shown.about}"
     yield f"It {shown.check.claim}. Shown in session {session} of rebut."
     if shown.check.shows.startswith("fails"):
-        yield "In the repository it is to pass once the problem is fixed."
+        yield "This test should pass once the problem is fixed."
     elif shown.problem:
-        yield "It shows the problem as it is, so it is to fail once that is fixed."
+        # Of the programs that only print, the file of a Python script alone compares the output.
+        compares = shown.check.shows != "prints this" or shown.check.runner == "python"
+        then = "it should fail" if compares else "its output should change"
+        yield f"This test passes while the problem exists, and {then} once the problem is fixed."
 
 
 def _code(check: CodeCheck, stem: str, folder: PurePosixPath) -> str:

@@ -358,7 +358,9 @@ def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
     last = made.history[-1] if made and made.history else None
     if made and last and made.stopped_by == "A" and any(f.severity in ("P1", "P2") for f in made.shown):
         who = last.by or "judge"
-        shown.append(f"the {who} keeps the change all the same" + (f": {last.reason}" if who == "judge" else ""))
+        shown.append(
+            f"the {who} accepts the change despite these findings" + (f": {last.reason}" if who == "judge" else "")
+        )
     return shown
 
 

@@ -259,7 +259,7 @@ def ending(
     rows += worth_rows(outcome.worth, width)
     rows += labelled("spent", spent(outcome.spent), width)
     if outcome.rows and outcome.rounds.calls and not outcome.worth:  # `worth it?` shows this cost
-        rows += labelled("of which", f"{spent(outcome.rounds)} in the rounds of debate", width)
+        rows += labelled("in rounds", spent(outcome.rounds), width)
     rows += foot(outcome, width=width, short=short, told=told)
     if made:
         rows += ["", made.screen(width=width - 2, everything=everything)]

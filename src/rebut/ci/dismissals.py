@@ -120,7 +120,7 @@ def dismissal_of_class(
     rule = rule_of(finding, made)
     what = rule or finding.category
     if not what:
-        raise UsageError(f"{finding.id} has neither a rule nor a category, so nothing is like it")
+        raise UsageError(f"{finding.id} has neither a rule nor a category, so --like cannot be used with it")
     return Dismissal(
         path=glob,
         category=finding.category or "other",

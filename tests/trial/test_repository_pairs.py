@@ -122,7 +122,7 @@ def test_a_model_reviews_the_users_own_code_and_what_is_never_sent_stays_here(tm
         done = piped("trial", *TWO, *words, env=environment(server))
         asked = json.dumps(server.bodies)
     said = json.loads(done.stdout)
-    assert done.returncode == 3 and "cannot be measured so" in said["sentence"]
+    assert done.returncode == 3 and "this trial cannot measure the model" in said["sentence"]
     assert "shop/invoice.py" in asked and "def discount_percent" in asked
 
 

@@ -162,7 +162,7 @@ class TrialRun:
         by_chance = sum(one.chance for one in scores.scores)
         return (
             f"{model} alone found {scores.found} of {scores.pairs} planted defects, and chance alone finds "
-            f"{by_chance:.1f}: this model cannot be measured so"
+            f"{by_chance:.1f}, so this trial cannot measure the model"
         )
 
     # What is on record

@@ -78,7 +78,9 @@ def test_a_model_that_cheats_does_not_pass_the_floor(
         said, code = trial(server, "--out", str(tmp_path / "t"))
         assert server.calls == 12, "six pairs, one model alone, and no call after that"
     assert code == 3 and not said["complete"]
-    assert "cannot be measured so" in said["sentence"] and said["sentence"].startswith("Stopped at the floor")
+    assert "this trial cannot measure the model" in said["sentence"] and said["sentence"].startswith(
+        "Stopped at the floor"
+    )
     one = said["arms"]["one"]
     assert one["found"] <= found and one["pairs"] == 6 and not one["better_than_chance"]
     assert list(said["arms"]) == ["one"] and not said["comparisons"]
@@ -206,7 +208,7 @@ def test_a_limit_stops_it_and_a_higher_one_continues(workspace: Path, tmp_path: 
     words = ("--arms", "one,cross", "--pairs", "6", "--out", str(tmp_path / "t"))
     with serving(reviewers.finds(1.0)) as server:
         said, code = trial(server, *words, "--max-calls", "15")
-        assert code == 3 and server.calls <= 15 and "--max-calls leaves no room" in said["stopped"]
+        assert code == 3 and server.calls <= 15 and "the next call could exceed --max-calls" in said["stopped"]
         assert said["sentence"].startswith("Incomplete, ") and said["missing"] > 0
         said, code = trial(server, *words, "--max-calls", "200")
         assert code == 0 and said["missing"] == 0 and server.calls == 30

@@ -87,7 +87,7 @@ def _unfixed(outcome: Outcome, fixed: Collection[str] | None) -> list[str]:
         return [f"{', '.join(left)} {have} no fix in this patch and {are} still to do"] if left else []
     lines = []
     if open := [f.id for f in shown if not f.seen]:
-        lines.append(f"not on record as fixed by this patch: {', '.join(open)}")
+        lines.append(f"nothing on record shows that this patch fixes {', '.join(open)}")
     return lines + [f"whether the patch fixes {f.id} is not known: {f.seen}" for f in shown if f.seen]
 
 

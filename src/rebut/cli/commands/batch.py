@@ -348,7 +348,7 @@ def _rows(shown: dict[str, Any], file: str) -> list[str]:
         rows.append(f"  run now: {shown['ended_now']}; there already, and not run again: {shown['ended_before']}")
     rows += [f"    {count:>5}   {name}" for name, count in shown["ends"].items()]
     if "limit" in shown:
-        rows.append(f"  stopped: {flag(shown['limit'])} leaves no room for the next call; raise it to continue")
+        rows.append(f"  stopped: the next call could exceed {flag(shown['limit'])}; raise it to continue")
     rows.append(f"  results   {shown['out']}")
     if shown["missing"] or shown["failed"]:
         rows.append("  The same command again continues: debates that ended are not run again.")

@@ -88,7 +88,7 @@ def _queued_rows(one: QueuedBatch) -> list[str]:
     for name, (has, most) in one.limits.items():
         rows.append(f"    {flag(name)}: {shown_limit(name, has)} of {shown_limit(name, most)} spent or reserved")
     if one.reached:
-        rows.append(f"    stopped: {flag(one.reached)} leaves no room for the next call; raise it to continue")
+        rows.append(f"    stopped: the next call could exceed {flag(one.reached)}; raise it to continue")
     rows += [f"    {counted(one.stopped, 'debate')} stopped by it"] if one.stopped else []
     return rows
 

@@ -76,7 +76,7 @@ def rows(standing: GatedReview, width: int) -> list[str]:
     ruling, policy = standing.ruling, standing.ruling.policy
     out = [f"  {_heading(standing)}"]
     for f in ruling.failing:
-        note = "  (dismissed, but not in the base commit, so it counts)" if f.id in standing.pending else ""
+        note = "  (counts: its dismissal is not in the base commit yet)" if f.id in standing.pending else ""
         head = f"    {f.id:<4} {f.severity}  "
         out += hanging(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
     for doubt in ruling.doubts:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rebut.backends.embedded.weights import Weights
     from rebut.setup.discover import FoundModel
 
-ONLY_NAMED = "only if named: it shows the machinery, not wisdom"
+ONLY_NAMED = "only if you name it: enough to try rebut, not to decide anything"
 ALWAYS = {
     "human": "a person at this terminal",
     "caller": "the program that runs rebut; it answers with `rebut answer`",

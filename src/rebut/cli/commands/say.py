@@ -36,7 +36,7 @@ def say_command(id: str, text: str, as_json: bool) -> int:
     short = sessions.short(folder.parent, record.opened.id)
     closed = UsageError(
         f"session {short} is closed: no seat would get the note",
-        f"`rebut more {short}` or `rebut fork {short}` holds a new debate, and takes a note while it runs.",
+        f"Start a new debate with `rebut more {short}` or `rebut fork {short}`, and add the note while it runs.",
     )
     if record.closed:
         raise closed

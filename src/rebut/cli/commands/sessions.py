@@ -52,7 +52,7 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
         say(
             "no sessions yet"
             if everywhere
-            else "no sessions in this folder; `rebut list --all` shows those of other folders"
+            else "no sessions in this folder; `rebut list --all` shows the sessions of all folders"
         )
     for row in rows:
         fork = f", fork of {row['forked_from'][:4]}" if row["forked_from"] else ""

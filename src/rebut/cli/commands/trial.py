@@ -221,7 +221,7 @@ async def _run(trial: TrialRun, limits: dict[str, Any], quiet: bool) -> tuple[Tr
         worker = ThisProcess(trial.setup, trial.results, budget)
         if await run_batch(batch, worker, budget, quiet, signals):
             return "it was interrupted"
-        return f"{flag(budget.reached)} leaves no room for the next call" if budget and budget.reached else ""
+        return f"the next call could exceed {flag(budget.reached)}" if budget and budget.reached else ""
 
     return await trial.run(run), bool(signals)
 

@@ -291,7 +291,7 @@ def test_every_refusal_reaches_the_model_in_words(shop: Path, own_home: Path, tm
         ("a call cannot name human", "debate", {"topic": "x", "models": ["human"]}),
         ("a call cannot name scripted", "review", {"models": ["scripted:a.json"]}),
         ("a call cannot name gguf", "review", {"models": ["gguf:/tmp/a.gguf"]}),
-        ("not in [egress] allow", "review", {"models": ["openai:gpt-5"]}),
+        ("does not allow openai ([egress] allow)", "review", {"models": ["openai:gpt-5"]}),
         ("needs two models", "debate", {"topic": "Redis?"}),
     ]
 
@@ -339,9 +339,13 @@ def test_only_the_users_own_list_permits_a_provider(shop: Path, own_home: Path) 
     listed = '[egress]\nallow = ["here"]\n[providers.here]\nwire = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
     hosts.configure(own_home, {}, listed)
     (shop / "rebut.toml").write_text('[egress]\nallow = ["openai", "here"]\n')
-    assert "openai is not in [egress] allow" in refusal(shop, "review", models=["openai:gpt-5"])
+    assert "the user's config does not allow openai ([egress] allow)" in refusal(
+        shop, "review", models=["openai:gpt-5"]
+    )
     (shop / "rebut.toml").write_text('[egress]\nallow = ["openai"]\n')
-    assert "here is not in [egress] allow" in refusal(shop, "review", models=["here:m"])
+    assert "rebut.toml of this workspace does not allow here ([egress] allow)" in refusal(
+        shop, "review", models=["here:m"]
+    )
     (shop / "rebut.toml").unlink()
     found = call(shop, "review", models=["here:m", "rules"])
     assert found["status"] == "failed" and "here" in found["heading"], "it was asked, and is not there"

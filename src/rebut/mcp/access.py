@@ -18,6 +18,7 @@ from rebut.record import sessions
 from rebut.record.record import Record
 from rebut.record.sessions import FoundSession
 from rebut.setup.config import Config
+from rebut.setup.config_files import REPO_FILE
 
 HERE = ("caller", "lint", "rules", "local")
 """Providers that a call may name although they are not in the user's list: they send nothing off this machine."""
@@ -85,8 +86,13 @@ def check_models(models: Sequence[str], config: Config) -> None:
         if provider in ("human", "scripted", "gguf"):
             raise UsageError(f"a call cannot name {provider}", "Only the user can, in [seats] of the config.")
         if provider not in HERE and not config.listed(provider):
+            if provider in (config.user_allow or ()):
+                raise UsageError(
+                    f"{REPO_FILE} of this workspace does not allow {provider} ([egress] allow)",
+                    f"Name another model. The user's config allows {provider}, and the stricter list wins.",
+                )
             raise UsageError(
-                f"{provider} is not in [egress] allow of the user's config, and a call cannot add it",
+                f"the user's config does not allow {provider} ([egress] allow), and a call cannot add it",
                 f'The user can add it there: allow = ["{provider}"] in the file that `rebut config path` prints.',
             )
 

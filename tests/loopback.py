@@ -119,7 +119,7 @@ class Loopback:
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
-        self.open_connections = 0
+        self._transports: set[asyncio.Transport] = set()
         self.connections = 0
         self._calls = 0
         self._in_process = process
@@ -130,6 +130,10 @@ class Loopback:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def open_connections(self) -> int:
+        return len(self._transports)
 
     @property
     def calls(self) -> int:
@@ -179,6 +183,9 @@ class Loopback:
         ready()
         await self._over.wait()
         server.close()
+        for transport in self._transports:
+            transport.abort()
+        await asyncio.sleep(0)  # they close their sockets in the next round of the loop
 
     def _change(self, changes: dict[str, Any]) -> None:
         for name, value in changes.items():
@@ -231,10 +238,10 @@ class _Connection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         self.server.connections += 1
-        self.server.open_connections += 1
+        self.server._transports.add(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.server.open_connections -= 1
+        self.server._transports.discard(self.transport)
         if self.task:
             self.task.cancel()
 

@@ -577,7 +577,7 @@ def test_documents_critiques_and_defenses_of_a_revision_may_have_checks(repo: Pa
     assert (kinds(outcome), outcome.exit_code) == (["check ignored"], 3)
     assert "the synthesizer does not follow W1" in outcome.doubts[0].said
     screen = " ".join(terminal.ending(outcome, width=100).split())
-    assert "in doubt the synthesizer does not follow W1, and nothing is said" in screen
+    assert "in doubt the synthesizer does not follow W1, and does not say what is wrong with the check" in screen
     assert "(§ Steps located; check shown)" in screen
     assert "does not follow W1" in str(json_result.brief(outcome)["doubts"])
     folder = revisions.phase(repo)

@@ -362,7 +362,7 @@ def test_who_was_passed_over_for_want_of_a_terminal_is_told(
 
     alone = SeatAssignment(protocol, here.config, connect, attended=False, find=lambda wanted: found).assign({})
     assert {p.spec.provider for p in alone.participants} == {"local"}
-    assert any("[egress] allow of your config" in note for note in alone.notes), alone.notes
+    assert any("[egress] allow in your config" in note for note in alone.notes), alone.notes
     watched = SeatAssignment(protocol, here.config, connect, attended=True, find=lambda wanted: found).assign({})
     assert not any("[egress]" in note for note in watched.notes)
 

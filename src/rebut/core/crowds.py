@@ -35,7 +35,7 @@ LONG = 2_048
 NEAREST = 8
 """A block with a name of a secret in every so many characters, on average, is taken for nothing but names."""
 WORD_ENDS = " \n\t\"'`"
-"""No secret that is told by its own shape goes on over these characters."""
+"""No secret that is recognised by its own shape contains one of these characters."""
 REST = re.compile(
     r"[^\n]{0,512}+(?![^\n])(?:\n(?:[ \t+\-<\"'`]|passw)[^\n]{0,256}+(?![^\n])){0,2}+"
     r"(?:\n[A-Za-z0-9+/=]{16,80}+(?![^\n])){0,99}+"
@@ -44,7 +44,7 @@ REST = re.compile(
 """What is removed behind a crowded block, since the name in it may be of a value behind it.
 
 That is the line on which the block ends, with up to two lines below that are set in, or begin as a value or a password
-does, and with the lines of a key. Of a long line it is some words: `Crowds.behind` is for what goes on after them.
+does, and with the lines of a key. Of a long line it is some words: `Crowds.behind` covers what follows them.
 """
 
 

@@ -330,11 +330,18 @@ Need = Annotated[
 
 def entry_of(schema: type[Form], name: str) -> type[Form] | None:
     """The form of the entries that a field holds, or of the field itself; None if it holds plain values."""
-    field = schema.model_fields.get(name)
-    for kind in (field.annotation, *get_args(field.annotation)) if field else ():
-        if isinstance(kind, type) and issubclass(kind, Form):
-            return kind
-    return None
+    return entries_of(schema).get(name)
+
+
+@lru_cache(maxsize=256)
+def entries_of(schema: type[Form]) -> Mapping[str, type[Form] | None]:
+    """Each name under which a form reads a field, with the form of the field's entries; None for plain values."""
+    out: dict[str, type[Form] | None] = {}
+    for name, field in schema.model_fields.items():
+        kinds = (kind for kind in (field.annotation, *get_args(field.annotation)) if isinstance(kind, type))
+        form = next((kind for kind in kinds if issubclass(kind, Form)), None)
+        out |= dict.fromkeys((name, field.alias or name), form)
+    return out
 
 
 # How an element of an answer is shown in one line while the answer is being written.

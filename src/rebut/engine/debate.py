@@ -631,7 +631,8 @@ async def _checked(runtime: Runtime, entries: Sequence[Entry]) -> Sequence[Entry
         if known.version > 1 and isinstance(entry, Point) and entry.same_as and known.point(entry.same_as) is None:
             entry = ledgers.unplaced(entry)
         if not isinstance(entry, Unspoken):
-            entry = replace(entry, evidence=await marked(entry.evidence, ledgers.said(entry), runtime.sides))
+            evidence = await marked(entry.evidence, ledgers.said(entry), runtime.sides)
+            entry = replace(entry, evidence=evidence) if evidence else entry
         checked.append(entry)
     if any(not isinstance(entry, Unspoken) and entry.check for entry in checked):
         return await asyncio.gather(*(_run_check(runtime, entry) for entry in checked))

@@ -206,15 +206,15 @@ def _odd_name(given: object, schema: type[Form]) -> tuple[str, str] | None:
 
     Unknown names are ignored: an objection under such a name would be lost, and a field that agrees would be read.
     """
-    from rebut.domain.forms import entry_of
+    from rebut.domain.forms import entries_of
 
     if not isinstance(given, dict):
         rows = given if isinstance(given, list) else ()
         return next((odd for row in rows if (odd := _odd_name(row, schema))), None)
-    names = {*schema.model_fields, *(f.alias for f in schema.model_fields.values() if f.alias)}
+    entries = entries_of(schema)
     for name, value in given.items():
-        if name in names:
-            inner = entry_of(schema, name)
+        if name in entries:
+            inner = entries[name]
             odd = _odd_name(value, inner) if inner else None
         else:
             seen = _as_seen(name)

@@ -59,8 +59,8 @@ async def run_protocol(runtime: Runtime, plan: Plan, environment: Environment, f
     async def take_notes() -> None:
         with suppress(RecordError):  # a journal that cannot be written ends the debate itself
             while True:
-                await _take_notes(runtime, steering, folder)
                 await asyncio.sleep(max(LOOK_SECONDS, running() / LOOKS_PER_SECOND))
+                await _take_notes(runtime, steering, folder)
 
     runtime.publish = publish if plan.protocol.artifacts else None
     runtime.working_time.start()

@@ -71,7 +71,8 @@ def create(root: Path) -> Path:
 
     store = stores.of(root)
     try:
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not root.is_dir():  # to ask is far quicker than to make a folder that is there
+            root.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
             folder = root / "".join(secrets.choice(ALPHABET) for _ in range(8))
             if store:

@@ -139,7 +139,8 @@ class Timings:
         # line break ends a line that was cut off.
         data = "\n".join(["", *lines, ""]).encode("utf-8", "replace")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not self.path.parent.is_dir():  # to ask is far quicker than to make a folder that is there
+                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 os.write(fd, data)

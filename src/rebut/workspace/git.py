@@ -132,6 +132,8 @@ class Git:
     @classmethod
     async def open(cls, folder: Path) -> Git | None:
         """The repository whose working tree contains `folder`; None if there is none, or git refuses to read it."""
+        import asyncio
+
         if not await event_loop.in_thread(_is_in_repository, folder):
             return None
         await event_loop.started()
@@ -153,12 +155,17 @@ class Git:
                 return None
             if not await event_loop.in_thread(_holds, top, folder):
                 return None
-            home = Path(os.fsdecode(place))
-            if not await event_loop.in_thread(belongs, home, top) and not await git._is_trusted(top):
+        except GitFailed:
+            return None
+        # Together: the look into a large git folder takes as long as git takes.
+        home = Path(os.fsdecode(place))
+        own, filters = await asyncio.gather(event_loop.in_thread(belongs, home, top), git._filters_off())
+        try:
+            if not own and not await git._is_trusted(top):
                 return None
         except GitFailed:
             return None
-        git.options += await git._filters_off()
+        git.options += filters
         return git
 
     async def _is_trusted(self, top: Path) -> bool:

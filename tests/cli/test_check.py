@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -47,6 +48,19 @@ def test_a_row_that_is_too_wide_and_has_no_note_is_followed_by_the_next(
     monkeypatch.setenv("COLUMNS", "60")
     assert enter(["check", "PLAN.md", "--all"]) == 0
     assert all(line.strip() for line in capsys.readouterr().out.splitlines())
+
+
+def test_at_a_terminal_it_says_that_it_reads_from_there(workspace: Path) -> None:
+    terminal, own = os.openpty()
+    try:
+        os.write(terminal, b"See `src/session.py:2`.\n\x04")
+        command = [sys.executable, "-m", "rebut", "check", "-"]
+        done = subprocess.run(command, stdin=own, capture_output=True, text=True, timeout=60)
+    finally:
+        os.close(terminal)
+        os.close(own)
+    assert (done.returncode, done.stdout) == (0, "  1 citation in standard input: 1 located\n")
+    assert done.stderr == "  reading from this terminal; end with Ctrl-D on a line of its own\n"
 
 
 def test_it_reads_standard_input_and_speaks_json(workspace: Path) -> None:

@@ -83,8 +83,15 @@ def _required_stdin() -> str:
     return text
 
 
+def read_stdin(most: int = -1) -> bytes:
+    """Standard input, at most so many bytes. At a terminal, a person is told how to end it."""
+    if sys.stdin.isatty():
+        say("  reading from this terminal; end with Ctrl-D on a line of its own", sys.stderr)
+    return sys.stdin.buffer.read(most)
+
+
 def whole_stdin() -> str:
-    data = sys.stdin.buffer.read(MOST + 1)
+    data = read_stdin(MOST + 1)
     if len(data) > MOST:
         raise UsageError(f"standard input has more than {MOST // 1_000_000} MB", "Send only what should be debated.")
     return data.decode(errors="replace")

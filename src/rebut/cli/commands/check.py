@@ -132,9 +132,11 @@ def _text(file: str) -> tuple[str, str, Path | None]:
 
     if file != "-":
         return text_of(Path(file)), file, Path(os.path.realpath(file)).parent
+    from rebut.cli.shorthand import read_stdin
+
     name = "standard input"
     try:
-        data = sys.stdin.buffer.read(LARGEST + 1)
+        data = read_stdin(LARGEST + 1)
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from error
     return decoded(data, name), name, None

@@ -139,11 +139,12 @@ def _is_needed(id: str, key: str, text: str) -> bool:
 
 
 def _read(file: str) -> str:
+    from rebut.cli.shorthand import read_stdin
     from rebut.core import files
     from rebut.core.errors import UsageError
 
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else files.read(file, pipes=True)
+        raw = read_stdin() if file == "-" else files.read(file, pipes=True)
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     text = raw.decode("utf-8-sig", "replace")

@@ -132,8 +132,6 @@ class Git:
     @classmethod
     async def open(cls, folder: Path) -> Git | None:
         """The repository whose working tree contains `folder`; None if there is none, or git refuses to read it."""
-        import asyncio
-
         if not await event_loop.in_thread(_is_in_repository, folder):
             return None
         await event_loop.started()
@@ -157,6 +155,8 @@ class Git:
                 return None
         except GitFailed:
             return None
+        import asyncio
+
         # Together: the look into a large git folder takes as long as git takes.
         home = Path(os.fsdecode(place))
         own, filters = await asyncio.gather(event_loop.in_thread(belongs, home, top), git._filters_off())

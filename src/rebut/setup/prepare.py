@@ -272,7 +272,7 @@ class Setup:
         return self.config.run_checks and self._attended() and not self.rehearsal
 
     def _attended(self) -> bool:
-        """Whether a person is there. With `git diff | rebut review -`, only standard error is a terminal."""
+        """Whether a person is there. Standard error counts too, since `git diff | rebut review -` reads from a pipe."""
         return self.rehearsal or any(stream and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
     def _find(self, wanted: Callable[[str], bool]) -> Sequence[FoundModel]:

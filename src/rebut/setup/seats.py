@@ -375,7 +375,10 @@ class SeatAssignment:
     # The judge, families and fallbacks. ---------------------------------------------------------------------------
 
     def _model_of_judge(self, parties: Mapping[str, ModelSpec]) -> tuple[str, ModelSpec]:
-        """The party whose model judges by default: the first, but instead of a person who argued the case a model."""
+        """The party whose model judges by default: the first one.
+
+        If a person argued the case there, it is the first party that has a model, if any has.
+        """
         party, spec = next(iter(parties.items()))
         if spec.provider in PEOPLE and party not in self._protocol.silent:
             models = [(seat, other) for seat, other in parties.items() if other.provider not in PEOPLE]
@@ -526,7 +529,7 @@ def _of_new_family(able: Sequence[FoundModel], families: Collection[str]) -> Fou
 
 
 def _judge_of_new_family(able: Sequence[FoundModel], families: Collection[str]) -> FoundModel | None:
-    """A judge of a family without a seat, at best a known family; how the model is reached does not matter."""
+    """A judge of a family without a seat. A known family counts more here than how the model is reached."""
     return min((one for one in able if one.family not in families), key=lambda one: one.any_family, default=None)
 
 

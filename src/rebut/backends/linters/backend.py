@@ -177,8 +177,8 @@ def _earlier(
 ) -> list[Json]:
     """The state of earlier findings.
 
-    A finding that is not raised again is fixed only if the analyser that raised it, and every other one, has read its
-    file completely. Analysers cannot tell whether a finding of a model is fixed.
+    A finding that is not raised again is fixed only if the analyser that raised it has read its file completely, and no
+    other one that ran has failed to. Analysers cannot tell whether a finding of a model is fixed.
     """
     raised = answer["findings"]
     assert isinstance(raised, list)

@@ -386,7 +386,7 @@ class QueueWorker:
         while True:
             if store.away():
                 self._is_silent(store.away())
-            elif self._running:  # the database renews their leases
+            elif self._running:  # the database answers: their leases are renewed
                 self._is_back()
             self._write_status()
             await asyncio.sleep(LOOK)

@@ -84,7 +84,7 @@ def _rule(category: str) -> dict[str, Json]:
 
 
 def _fixed(finding: ReviewFinding, place: Cited | None) -> dict[str, Json]:
-    """A finding of an earlier review that a commit fixed. As a SARIF result, readers would take it for open."""
+    """A finding of an earlier review that a commit fixed. It is no SARIF result: readers would take it for open."""
     return {
         "id": finding.id,
         "severity": finding.severity,

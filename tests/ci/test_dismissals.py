@@ -196,6 +196,11 @@ def test_a_shared_dismissal_hides_at_once_and_counts_once_it_is_in_the_base(
     assert "1 dismissed" in run(capsys, "show", "last")[1]
     code, said = run(capsys, "gate")
     assert code == 1 and "not in the base" in " ".join(said.split())
+    (tmp_path / "config.toml").write_text('[gate]\ndismissals = "none"\n')
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
+        code, said = run(capsys, "gate")
+    assert code == 1 and "(counts: dismissals do not count here)" in " ".join(said.split())
     assert '"suppressions"' not in run(capsys, "export", "last", "--format", "sarif")[1]
     assert "::error file=api/orders.py" in run(capsys, "export", "last", "--format", "github")[1]
     git(reviewed, "add", ".rebut")

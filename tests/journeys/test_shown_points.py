@@ -417,6 +417,17 @@ def test_claims_points_and_answers_of_a_duel_may_have_checks(repo: Path) -> None
     assert rebut.Outcome.from_json(outcome.to_json()).ledger == ledger
 
 
+def test_an_export_of_tests_says_whether_there_are_no_checks_or_none_was_shown(repo: Path) -> None:
+    bare = {
+        "r1/challenge@challenger": duels.challenge(flaws=[duels.flaw("One is left out.")], unsupported=[]),
+        "r2/defense@proposer": duels.defense(2, {"D1": "rebut"}),
+    }
+    none = bare | {"r1/opening@proposer": duels.opening()}
+    for answers, says in ((argued(**bare), "no check of session"), (argued(**none), "has no checks")):
+        done = piped("export", duel(repo, answers).session, "--format", "tests", cwd=repo)
+        assert done.returncode == 2 and says in done.stderr, done.stderr
+
+
 def test_a_verdict_against_what_is_shown_says_what_is_wrong_with_the_check(repo: Path) -> None:
     fault = duels.verdict(winner="proposer", reasoning="C1 decides it.", check_fault="D1: it takes a list of two.")
     outcome = duel(repo, argued() | {"verdict@judge": fault})

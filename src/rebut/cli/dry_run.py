@@ -135,6 +135,6 @@ def egress_rows(shown: Mapping[str, Any]) -> list[str]:
         by = f"from {counted(expected['by'], 'earlier call')} on this machine"
         out.append(f"  expected      up to about {roughly(expected['seconds'])}, estimated {by}")
     out += [f"  note          {notice}" for notice in shown["notices"]]
-    never = "; files listed under `not sent` are never sent" if shown["not_sent"] else ""
-    out.append(f"  on request    a model may ask once per turn for more files of this workspace{never}")
+    only = "; of those under `not sent`, only for files left out for lack of space" if shown["not_sent"] else ""
+    out.append(f"  on request    a model may ask once per turn for more files of this workspace{only}")
     return [*out, "  no model was called"]

@@ -130,9 +130,9 @@ def _tests(record: Record, folder: Path | None, force: bool) -> int:
 
     found = check_files(counted_ledger(record), record.opened.id, _within(record, folder or Path()))
     if not found:
-        id, ledger = record.opened.id, counted_ledger(record)
-        if not any(point.check for point in ledger.points):
-            raise UsageError(f"session {id} has no checks", "A debate with `--run-checks` has some.")
+        id = record.opened.id
+        if not counted_ledger(record).checks:
+            raise UsageError(f"session {id} has no checks", "Models may add checks in a debate with `--run-checks`.")
         raise UsageError(f"no check of session {id} was shown", f"`rebut rerun {id}` runs them again.")
     if folder is None:
         for name, text in found.items():

@@ -75,8 +75,9 @@ def rows(standing: GatedReview, width: int) -> list[str]:
 
     ruling, policy = standing.ruling, standing.ruling.policy
     out = [f"  {_heading(standing)}"]
+    why = "dismissals do not count here" if policy.dismissals == "none" else "its dismissal is not in the base commit"
     for f in ruling.failing:
-        note = "  (counts: its dismissal is not in the base commit yet)" if f.id in standing.pending else ""
+        note = f"  (counts: {why})" if f.id in standing.pending else ""
         head = f"    {f.id:<4} {f.severity}  "
         out += hanging(f"{head}{f.place + '  ' if f.place else ''}{' '.join(f.text.split())}{note}", width, len(head))
     for doubt in ruling.doubts:

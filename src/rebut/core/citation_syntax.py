@@ -501,7 +501,7 @@ def _quote_ends(line: str, start: int) -> list[int]:
         if closing and (complete or CLOSES.match(line, at + 1)):
             ends.append(at)
         if line[start + 1].isspace():
-            return ends  # after white space, only the next mark can end the quote
+            return ends  # white space follows the first mark, so only this one can end the quote
         inside = True
     if at > start and not inside and CLOSES.match(line, at + 1) and line[at] not in "“‘":
         return [*ends, at]  # the last string in the quoted code has no end

@@ -98,7 +98,7 @@ def check_models(models: Sequence[str], config: Config) -> None:
 
 
 def check_record(record: Record, config: Config) -> None:
-    """Refuse to continue a debate that runs checks, or that has models which the user's list lacks."""
+    """Refuse to continue a debate that runs checks, or that has models which a list in the config lacks."""
     if CHECKS in record.facts:
         raise UsageError(
             f"session {record.opened.id} runs checks, which is code of models, and that is not done for a host",
@@ -107,8 +107,9 @@ def check_record(record: Record, config: Config) -> None:
     for row in record.opened.seats:
         provider = ModelSpec.parse(str(row["spec"])).provider
         if not config.listed(provider):
+            whose = f"{REPO_FILE} of this workspace" if provider in (config.user_allow or ()) else "the user's config"
             raise UsageError(
-                f"session {record.opened.id} uses {provider}, which is not in [egress] allow of the user's config",
+                f"session {record.opened.id} uses {provider}, which is not in [egress] allow of {whose}",
                 f"The user can continue it in a terminal: rebut resume {record.opened.id}",
             )
 

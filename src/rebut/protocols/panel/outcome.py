@@ -320,8 +320,8 @@ def _rows(state: PanelState, ledger: Ledger) -> list[tuple[str, str]]:
         if c.content:
             rows.append(("", f"{c.shown} v{c.validated}: {inline(c.summary)}"))
         else:
-            objects = c in state.dissenters
-            said = f"does not accept the position: {c.strength}, {inline(c.concern)}" if objects else _absent(c)
+            dissents = c in state.dissenters
+            said = f"does not accept the position: {c.strength}, {inline(c.concern)}" if dissents else _absent(c)
             rows.append(("", f"{c.shown} {said}{', which does not count' if c.stand == 'unexamined' else ''}"))
     rows.append(("position", f"v{state.position.version}, confidence {confidence(state, ledger)}"))
     if len(state.positions) > 1:

@@ -73,7 +73,10 @@ class CitedLines:
         return Overlay(sides.opened, dict(files), sides.opened.redact)
 
     def _texts(self, cited: PageCitation) -> list[tuple[str, str]]:
-        """The texts whose sections the citation may name: the text under debate, then documents, the latest first."""
+        """The texts whose sections the citation may name: the text under debate, then documents.
+
+        The latest of those that existed then comes first; later documents come last.
+        """
         out = [("the text under debate", self._sides.artifact)] if self._sides and self._sides.artifact else []
         written, known = self._frames.documents, cited.documents
         for seat, text in (*reversed(written[:known]), *written[known:]):

@@ -106,6 +106,15 @@ def test_a_change_of_which_nothing_can_be_read_is_no_review(shop: Path, name: st
     assert voices.cli("list", cwd=shop).stdout.count("\n") <= 1, "no session was opened"
 
 
+def test_a_file_beside_rebuts_own_output_is_not_the_only_one_of_the_change(shop: Path) -> None:  # C17
+    git(shop, "checkout", "-q", "--", ".")
+    (shop / "run.bin").write_bytes(b"\0\1")
+    (shop / "debate").mkdir()
+    (shop / "debate/last-debate.json").write_text("{}")
+    said = " ".join(review(shop, found(FIX)).stderr.split())
+    assert "nothing was reviewed: the only file of the change that needs a review was not read" in said
+
+
 def test_a_judge_that_contradicts_itself_decides_nothing(shop: Path) -> None:  # C18
     done = review(shop, found(FIX, choice="A"), "-q", "--fail-on", "P1")
     assert done.returncode == 1 and "although F1 is valid at P1 or P2" in " ".join(done.stdout.split()), done.stdout

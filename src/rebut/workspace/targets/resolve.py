@@ -235,8 +235,9 @@ def _nothing_read(left_out: Sequence[str], base: str) -> NothingRead | None:
     """
     unread = unread_files(left_out)
     if unread.doubtful:
-        # Pictures and the like may be in the change as well.
-        needs = plural(len(unread.doubtful), " that needs", " that need") + " a review" if unread.media else ""
+        # Pictures, rebut's own files and the like may be in the change as well.
+        others = len(left_out) > len(unread.doubtful)
+        needs = plural(len(unread.doubtful), " that needs", " that need") + " a review" if others else ""
         none = f"none of the {len(unread.doubtful)} files of the change{needs} was read"
         hint = f"Not read: {'; '.join(unread.doubtful[:5])}{' …' if len(unread.doubtful) > 5 else ''}"
         one = f"the only file of the change{needs} was not read"

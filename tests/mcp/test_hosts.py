@@ -95,20 +95,21 @@ def test_print_changes_nothing_and_needs_no_host(own_home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "said", "shown", "code"),
+    ("what", "said", "ended", "shown", "code"),
     [
-        ("install", "MCP server rebut already exists", "already there", 0),
-        ("install", "node: command not found", "did not work: node: command not found", 3),
-        ("uninstall", "No MCP server named rebut", "not there", 0),
-        ("uninstall", "the config is locked", "did not work: the config is locked", 3),
+        ("install", "MCP server rebut already exists", 1, "already there", 0),
+        ("install", "node: command not found", 127, "did not work: node: command not found", 3),
+        ("uninstall", "No MCP server named rebut", 1, "not there", 0),
+        ("uninstall", "the config is locked", 1, "did not work: the config is locked", 3),
+        ("uninstall", "node: command not found", 127, "did not work: node: command not found", 3),
     ],
 )
 def test_a_host_command_that_fails_is_not_a_success(
-    what: str, said: str, shown: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    what: str, said: str, ended: int, shown: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tool = tmp_path / "bin" / "claude"
     tool.parent.mkdir()
-    tool.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    tool.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit {ended}\n")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
     done = piped("mcp", what, "--host", "claude", "--yes")

@@ -125,7 +125,8 @@ class McpHost:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise UsageError(f"`{self.program} {shlex.join(words)}` did not work: {error}") from error
         said = done.stdout.decode(errors="replace").strip()
-        if done.returncode and not nothing_to_do.search(said):
+        # A shell ends with 126 or 127 if it could not start a program, and `not found` is then about that program.
+        if done.returncode and (done.returncode in (126, 127) or not nothing_to_do.search(said)):
             raise UsageError(f"`{self.program} {shlex.join(words)}` did not work: {said or done.returncode}")
         return said
 

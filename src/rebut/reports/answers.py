@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
-from rebut.core.text import NARROW, counted, squeeze, wrapped
+from rebut.core.text import NARROW, counted, plural, squeeze, wrapped
 from rebut.domain.amounts import spent
 from rebut.domain.ledger import UNPROVEN, Ledger
 from rebut.domain.outcome import Outcome
@@ -130,7 +130,8 @@ def _changed(ledger: Ledger, compared: SideBySide) -> list[str]:
     ]
     for one in compared.answers:
         if ids := [id for id in one.points if id not in agreed and ledger.final_status(id) == UNPROVEN]:
-            rows.append(f"{shown_spec(one.model)} conceded {', '.join(ids)} without evidence, so it stays open")
+            stay = plural(len(ids), "it stays", "they stay")
+            rows.append(f"{shown_spec(one.model)} conceded {', '.join(ids)} without evidence, so {stay} open")
     return rows
 
 

@@ -259,6 +259,11 @@ def test_programs_that_take_the_place_of_a_model_are_the_first_line(
     monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
     done = voices.cli("review", "--again", cwd=shop)
     assert " ".join(done.stdout.split()).startswith("No model was used: [egress] allow does not list openai; "), done
+    (tmp_path / "config.toml").write_text(
+        '[providers.openai]\nbase_url = "http://127.0.0.1:9/v1"\n[egress]\nallow = ["openai"]\n'
+    )
+    done = voices.cli("review", "--again", cwd=shop)
+    assert " ".join(done.stdout.split()).startswith("No model was used: openai cannot be used ("), done
     done = voices.cli("review", "--with", "lint:ruff,rules", "-q", "--again", cwd=shop)
     assert "No model" not in done.stdout, "as the user said"
 

@@ -365,9 +365,12 @@ class SeatAssignment:
         notes.append(f"{BY_PROGRAMS}{self._why_none()}; {' and '.join(taken)}, which apply fixed rules")
 
     def _why_none(self) -> str:
-        """Why no model takes a seat: none is here, or the ones that are here may not be used."""
+        """Why no model takes a seat: none is here, or the ones that are here may not or cannot be used."""
         lists = self._config.user_allow is not None or self._config.repo_allow is not None
         every = self._find(lambda _: True) if self._find and lists else []
+        failing = _failing(self._find(self._config.allowed)) if self._find else []
+        if failing:
+            return " and ".join(f"{one.name} cannot be used ({one.problem})" for one in failing)
         barred = [one.name for one in self._available(every) if one.kind != "embedded"]
         barred = [name for name in dict.fromkeys(barred) if not self._config.allowed(name)]
         return f"[egress] allow does not list {' or '.join(barred)}" if barred else "none was found"
@@ -476,8 +479,11 @@ def _to_list(names: Sequence[str]) -> str:
 
 def _set_up_in_vain(found: Sequence[FoundModel]) -> str:
     """The providers with a key, and the servers here, that cannot be used, with the reasons."""
-    failing = [one for one in found if one.fails and one.kind in ("key", "server")]
-    return " ".join(f"{one.name}: {one.problem}. {one.advice}" for one in failing)
+    return " ".join(f"{one.name}: {one.problem}. {one.advice}" for one in _failing(found))
+
+
+def _failing(found: Sequence[FoundModel]) -> list[FoundModel]:
+    return [one for one in found if one.fails and one.kind in ("key", "server")]
 
 
 def check_effort(effort: str) -> None:

@@ -121,6 +121,51 @@ def test_a_range_that_is_reversed_is_read_the_other_way_round_and_the_note_says_
     assert (result.mark, result.place, result.note) == (expected, place, note)
 
 
+WHOLE = """TTL = 3600
+limit = 3.5
+the users of a queue
+1. 200 ms is the limit on port 6379.
+2 nodes
+max_retries = HTTPServer()
+超时是三十秒
+"""
+
+
+@pytest.mark.parametrize(
+    ("quote", "expected"),
+    [
+        ("TTL = 3600", "found"),
+        ("TTL = 360", "absent"),
+        ("TL = 3600", "absent"),
+        ("limit = 3", "absent"),
+        ("5\nthe users", "absent"),
+        ("limit = 3.5", "found"),
+        ("the user", "absent"),
+        ("sers of a queue", "absent"),
+        ("the user…queue", "found"),
+        ("…sers of a queue", "found"),
+        ("200 ms", "found"),
+        ("port 6379", "found"),
+        ("port 6379.\n2 nodes", "found"),
+        ("port 6379.2", "absent"),
+        ("retries = HTTP", "found"),
+        ("Server()", "found"),
+        ("时是三十", "found"),
+    ],
+)
+def test_a_quote_is_found_only_as_whole_words_and_numbers(tmp_path: Path, quote: str, expected: str) -> None:
+    # C11
+    (tmp_path / "a.md").write_text(WHOLE)
+
+    async def run() -> str:
+        view = LiveView(tmp_path, redact)
+        found = await look_up_citation(Citation.of("a.md", quote), view)
+        await view.close()
+        return found.mark
+
+    assert asyncio.run(run()) == expected
+
+
 @pytest.mark.parametrize("opening, closing", ['""', "“”"])
 def test_a_beginning_that_was_cut_in_the_middle_of_code_is_never_found(
     tmp_path: Path, opening: str, closing: str

@@ -356,8 +356,8 @@ def _lines_with(quote: str, where: _Body) -> Iterator[int]:
     """The lines where a quote begins, ignoring white space, and additions of models if it is not found as it is."""
     body, offsets, numbers = where.canonical
     for form in _quote_forms(quote):
-        parts = [part for part in (_canonical(p.split("\n"))[0] for p in form) if part]
-        if not parts or max(map(len, parts)) < SHORTEST:
+        parts = [_canonical(p.split("\n"))[0] for p in form]
+        if max(map(len, parts)) < SHORTEST:
             continue
         hits = list(_in_order(parts, body))
         if hits:
@@ -383,6 +383,9 @@ def _quote_forms(quote: str) -> Iterator[list[str]]:
 
 
 def _in_order(parts: Sequence[str], body: str) -> Iterator[int]:
+    """Where the first part begins, wherever the others follow it. An empty first or last part stands for any text."""
+    first, last = bool(parts[0]), bool(parts[-1])
+    parts = [part for part in parts if part]
     start = body.find(parts[0])
     for _ in range(MOST_HITS):
         at = start
@@ -392,8 +395,21 @@ def _in_order(parts: Sequence[str], body: str) -> Iterator[int]:
             at = at + len(part) if at >= 0 else -1
         if start < 0 or at < 0:
             return  # parts that do not follow this one cannot follow a later one
-        yield start
+        if not (first and INSIDE.match(body, start)) and not (last and INSIDE.match(body, at)):
+            yield start
         start = body.find(parts[0], start + 1)
+
+
+INSIDE = re.compile(
+    r"(?<=[0-9])(?=\.?[0-9])|(?<=[0-9]\.)(?=[0-9])|(?<=[a-z])(?=[a-z])|(?<=[A-Z])(?=[a-z]|[A-Z](?![a-z]))"
+)
+"""A place inside a number or a word: a quote of `timeout = 3` is not in `timeout = 30`, nor one of `user` in `users`.
+
+The words of `max_retries` and `maxRetries` are words of their own. Other letters than those from A to Z are not looked
+at: some languages have no spaces between words.
+"""
+SPACE = re.compile(r" (?:(?=\W)|(?<=\W )(?:(?<!\d\. )|(?!\d)))")
+"""White space that separates no words. That of `port 6379. 2 nodes` stays, for it is not `6379.2`."""
 
 
 LOOKALIKE = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "—": "-"})
@@ -406,21 +422,17 @@ def _canonical(lines: Sequence[str]) -> tuple[str, list[int], list[int]]:
     size, last = 0, ""
     for number, line in enumerate(lines, 1):
         text = re.sub(r"\s+", " ", line.translate(LOOKALIKE)).strip()
-        text = re.sub(r" (?=\W)|(?<=\W) ", "", text)
+        text = SPACE.sub("", text)
         if not text:
             continue
-        if _is_word(last) and _is_word(text[0]):
+        if last and not SPACE.match(f"{last} {text[0]}", len(last)):
             pieces.append(" ")
             size += 1
         offsets.append(size)
         numbers.append(number)
         pieces.append(text)
-        size, last = size + len(text), text[-1]
+        size, last = size + len(text), text[-2:]
     return "".join(pieces), offsets, numbers
-
-
-def _is_word(char: str) -> bool:
-    return char.isalnum() or char == "_"
 
 
 # The citations of a text, looked up in the workspace as it is now.

@@ -188,6 +188,19 @@ def test_a_quote_is_taken_only_when_it_clearly_belongs_to_the_place(text: str, q
         ('src/a.py:9: "one (1)", src/b.py:2: "(2) two".', "one (1)"),
         ('src/a.py:9 "def get(" and src/b.py:2 "(key)"', "def get("),
         ('src/a.py:9 "return x” and src/b.py:2 “y"', "return x"),
+        ('src/a.py:9 “return x" is wrong', "return x"),
+        ('src/a.py:9 "x = 1", not "(y = 2)"', "x = 1"),
+        ('src/a.py:9 "return x"。', "return x"),
+        ("src/a.py:9 “return x”，是错的", "return x"),
+        ('src/a.py:9 "return x(" → wrong', "return x("),
+        ("src/a.py:9 'return f(x)'です", "return f(x)"),
+        ('| src/a.py:9 "return x"<br>is wrong |', "return x"),
+        ('src/a.py:9 """x = """""', 'x = ""'),
+        ("src/a.js:9 `const url = `${base}/y`;`", ""),
+        ("src/a.js:9 `const q = sql`select y`;`", ""),
+        ('src/a.py:9 `if "`" not in line:`', ""),
+        ("src/a.py:9 `return x  # as in `_line` above`", ""),
+        ("src/a.py:9 ` x = 1 `, which is wrong", "x = 1"),
     ],
 )
 def test_a_quote_with_quotation_marks_inside_is_read_to_its_real_end(text: str, quote: str) -> None:
@@ -207,6 +220,7 @@ def test_a_quote_with_quotation_marks_inside_is_read_to_its_real_end(text: str, 
         ("It reads src/a.py:9, `x = 2`", ""),
         ("| src/a.py:9 | `return mul(x)` |", "return mul(x)"),
         ('| **`src/a.py:9`** | "return mul(x)" | bad |', "return mul(x)"),
+        (r"In src/a.py line 9, `P = r'x\|y'`", r"P = r'x\|y'"),
         ("| src/a.py:9 | `mul` |", ""),
         ("| see src/a.py:9 | `return mul(x)` |", ""),
         ("| src/a.py:9 | call `return mul(x)` |", ""),
@@ -237,6 +251,13 @@ def test_other_ways_to_quote_are_read_only_if_the_words_are_clearly_said_to_be_t
     # C11
     assert find_citations(text)[0].citation.quote == quote
     assert ("src/b.py:3" in text) == ("src/b.py:3" in places(text))
+
+
+def test_the_end_of_a_quote_that_has_too_many_marks_is_not_a_quote_before_a_place() -> None:
+    # C11: at most sixteen quotation marks are read inside a quote
+    code = 'said += ("" if said.endswith((".", ",", ":", "!", "?")) else "," if n else ":") + f" {cell}"'
+    found = find_citations(f'"{code}" (src/a.py:9), and src/b.py:4 "x = 1"')
+    assert [(one.citation.place, one.citation.quote) for one in found] == [("src/a.py:9", ""), ("src/b.py:4", "x = 1")]
 
 
 def test_a_quote_with_two_possible_ends_is_read_to_the_later_one_and_the_other_is_kept() -> None:

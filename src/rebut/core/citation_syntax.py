@@ -288,6 +288,7 @@ MATCHING_MARKS = {
     "‘": re.compile("[‘’]"),
 }
 """The mark that a quote begins with → the marks that it may end with, or contain."""
+TRIPLE = re.compile(r'"""(?!")')
 STRAIGHT_TO_CURLY = re.compile(r"\"[^\"“”]{1,2000}(?=”)")
 CURLY_TO_STRAIGHT = re.compile(r"“[^\"“”]{1,2000}\"")
 COMPLETE = re.compile(r"[\w)\]}'\"’”`…%]")
@@ -297,8 +298,8 @@ SINGLE = re.compile(r"(?<!\w)'|'(?!\w)")
 BEGINS = re.compile(r"[\s(\[—–][\"“”'‘’][^\W_]")
 IN_SINGLE = re.compile(r"(?<!\w)'$")
 PREFIX = re.compile(r"(?:^|\W)[fFrRbBuUL]{1,2}$")
-BESIDE = re.compile(r"$|[\s.,;:!?)\]}>|*_`'’”\"…—–/-]")
-CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–])")
+BESIDE = re.compile(r"$|[\s.,;:!?)\]}>|*_`'\"/<-]|[^\0-\x7f]")
+CLOSES = re.compile(r"[)\]}.,;:!?…*_`'’]*(?:\s|$|[|—–。，、；：！？）】」])")
 """The text after a mark that ends a quote; it seldom comes after a mark that begins a string in code."""
 OTHER_PLACE = re.compile(r"\w\.\w{1,12}(?::L?|#L)\d")
 CITED = re.compile(r"(?::L?|#L)\d+(?:[-–—:]L?\d+)?[`)\]*:,—–\s]*\s$")
@@ -393,9 +394,13 @@ def _ends_with_place(line: str, pieces: list[_Piece]) -> bool:
 
 
 def _pieces(line: str) -> Iterator[_Piece]:
-    at, last = 0, _Piece(0, 0)
+    at, last, lost = 0, _Piece(0, 0), False
     while token := TOKEN.search(line, at):
         at, pieces = token.end(), list(_token_pieces(line, token, last))
+        if token["said"]:
+            # After a quote whose end is unknown, a mark may be in the middle of it, unless it comes after a place.
+            lost = lost or not pieces
+            pieces = [] if lost and not last.place else pieces
         if token["single"] and not pieces and (word := WORD.match(line, token.start())):
             at, pieces = word.end(), list(_word_pieces(word[0], token.start()))
         if pieces:
@@ -407,7 +412,7 @@ def _pieces(line: str) -> Iterator[_Piece]:
 def _token_pieces(line: str, token: re.Match[str], last: _Piece) -> Iterator[_Piece]:
     start, end = token.span()
     if (code := token["twice"] or token["code"]) is not None:
-        yield _in_ticks(code.strip(), line, start, end)
+        yield _in_ticks(code, line, start, end)
     elif token["link"] is not None:
         target = token["link"].removeprefix("file:")
         if URL.match(target) or is_place(target, True):
@@ -440,7 +445,8 @@ def _in_single_marks(line: str, start: int, last: _Piece) -> _Piece | None:
     return piece
 
 
-def _in_ticks(code: str, line: str, start: int, end: int) -> _Piece:
+def _in_ticks(text: str, line: str, start: int, end: int) -> _Piece:
+    code = text.strip()
     if is_place(code, True):
         return _Piece(start, end, code, "", "tick")
     if (both := PLACE_AND_QUOTE.fullmatch(code)) and is_place(both["place"], True):
@@ -450,19 +456,27 @@ def _in_ticks(code: str, line: str, start: int, end: int) -> _Piece:
         said = _quotation(both["said"], 0)
         if said and said.end == len(both["said"]):
             return _Piece(start, end, both["place"], said.quote or said.place, "tick", said.shorter)
-    if end < len(line) and line[end].isalnum() and not _complete(line, start, end - 1):
-        return _Piece(start, end)  # this backtick begins a string in the code, whose end is unknown
-    return _Piece(start, end, "", code, "tick")
+    return _Piece(start, end) if _goes_on(text, line, end) else _Piece(start, end, "", code, "tick")
+
+
+def _goes_on(code: str, line: str, end: int) -> bool:
+    """Whether a backtick seems to be part of the code before it, whose end is then unknown."""
+    after = line[end : end + 1]
+    if not BESIDE.match(line, end):
+        return True  # `x = `${y}/z``
+    if after in ("'", '"') and code.count(after) % 2:
+        return True  # `x = "`"`
+    return code[-1].isspace() and not code[0].isspace() and bool(after.strip())  # `# as in `.x``
 
 
 def _quotation(line: str, start: int) -> _Piece | None:
     """The quote that begins with the mark at `start`; None if it does not end."""
     if line.startswith('"""', start):
-        ends = [line.find('"""', start + 3, start + LONGEST_SAID)]
-        first, after = start + 3, 3
+        closing = TRIPLE.search(line, start + 3, start + LONGEST_SAID)
+        ends, first, after = [closing.start()] if closing else [], start + 3, 3
     else:
         ends, first, after = _quote_ends(line, start), start + 1, 1
-    if not ends or ends[-1] < 0:
+    if not ends:
         return None
     said, shorter = (line[first:end].strip() for end in (ends[-1], ends[0]))
     end = ends[-1] + after
@@ -481,7 +495,7 @@ def _quote_ends(line: str, start: int) -> list[int]:
     if mixed := STRAIGHT_TO_CURLY.match(line, start):
         return [mixed.end()]
     ends: list[int] = []
-    inside, at, last = False, start, -1
+    inside, at = False, start
     for seen, mark in enumerate(MATCHING_MARKS[line[start]].finditer(line, start + 1, start + LONGEST_SAID)):
         if seen == MOST_INNER:
             return []
@@ -492,7 +506,6 @@ def _quote_ends(line: str, start: int) -> list[int]:
                 return ends  # no string ends here: another quote begins
             continue
         if IN_SINGLE.search(line, max(start + 1, at - 2), at) and line.count("'", start + 1, at) % 2:
-            last = at if CLOSES.match(line, at + 1) else last
             continue  # the mark is inside a string in single quotation marks: `char == '"'`
         closing = line[at] not in "“‘"
         complete = _complete(line, start, at) and BESIDE.match(line, at + 1)
@@ -507,7 +520,7 @@ def _quote_ends(line: str, start: int) -> list[int]:
         return [*ends, at]  # the last string in the quoted code has no end
     if not ends and (mixed := CURLY_TO_STRAIGHT.match(line, start)):
         return [mixed.end() - 1]
-    return ends or ([last] if last > 0 else [])
+    return ends
 
 
 def _is_whole(text: str) -> bool:
@@ -587,9 +600,10 @@ def _quote(line: str, pieces: list[_Piece], index: int, used: set[int], header: 
             if beside and PLACE_TO_QUOTE.fullmatch(between):
                 used.add(index + 1)
                 return after
-            if at_line and (
-                _says_next(line, piece, between, after) or _in_next_cell(line, piece, between, after, header)
-            ):
+            if at_line and _says_next(line, piece, between, after):
+                used.add(index + 1)
+                return after
+            if at_line and _in_next_cell(line, piece, between, after, header):
                 used.add(index + 1)
                 return replace(after, quote=after.quote.replace("\\|", "|"))
     if index and (before := pieces[index - 1]).quote and not before.place and index - 1 not in used:

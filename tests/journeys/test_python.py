@@ -73,9 +73,12 @@ def test_check_reads_a_path_as_the_command_does_and_takes_a_str_for_the_text_its
     assert [one.place for one in text.citations] == ["check/PLAN.md"], "a text of one citation"
     (tmp_path / "bin.md").write_bytes(b"\0\1")
     for path, why in ((tmp_path / "none.md", "none.md cannot be read"), (tmp_path, "is a folder"),
-                      (tmp_path / "bin.md", "bin.md is binary")):  # fmt: skip
+                      (tmp_path / "bin.md", "bin.md is binary"), (Path("a" * 300), "cannot be read: File name"),
+                      (Path("a\0b"), "cannot be the name of a file")):  # fmt: skip
         with pytest.raises(rebut.UsageError, match=why):
             rebut.check(path)
+    with pytest.raises(rebut.UsageError, match="there is no folder a"):
+        rebut.check("app.py:1", root="a" * 300)
 
 
 @pytest.mark.parametrize("given", [None, b"app.py:1", 7, ["app.py:1"]], ids=repr)

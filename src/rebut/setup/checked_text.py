@@ -77,15 +77,19 @@ async def check_async(
 ) -> CheckedText:
     """`check`, for async code."""
     if isinstance(text, Path):
-        folder = real(text).parent if folder is None else folder
-        text = text_of(text)
+        file, text = text, text_of(text)
+        folder = real(file).parent if folder is None else folder
     elif not isinstance(text, str):
         raise UsageError(
             f"check takes a text or the path of a file, got {type(text).__name__}",
             "Give the text as str, or a file as pathlib.Path.",
         )
     workspace = real(Path(root or Path.cwd()))
-    if not workspace.is_dir():
+    try:
+        there = workspace.is_dir()
+    except OSError:  # in Python 3.11 and 3.12, for a name that is too long
+        there = False
+    if not there:
         raise UsageError(f"there is no folder {root}")
     never = never_sent(workspace=repository(workspace), env=os.environ)
     own = real(Path(folder)) if folder is not None else None
@@ -97,12 +101,14 @@ async def check_async(
 
 def text_of(file: Path) -> str:
     """The text of a file, or of a pipe, that is to be checked."""
-    if file.is_dir():
-        raise UsageError(f"{file} is a folder", "Name a file in it.")
     try:
         data = files.read(file, LARGEST + 1, pipes=True)
+    except IsADirectoryError as error:
+        raise UsageError(f"{file} is a folder", "Name a file in it.") from error
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    except ValueError as error:  # a null character
+        raise UsageError(f"{str(file)!r} cannot be the name of a file") from error
     return decoded(data, str(file))
 
 

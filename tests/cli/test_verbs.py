@@ -205,7 +205,7 @@ def test_more_and_replay_name_the_result_of_a_review_as_show_does(tmp_path: Path
 def test_another_round_of_analysers_would_change_nothing(shop: Path) -> None:  # C13
     voices.cli("review", "--with", "lint:ruff,rules", cwd=shop)
     done = voices.cli("more", cwd=shop)
-    assert "this review used no model, so another round would change nothing" in done.stderr
+    assert "this debate used no model, so another round would change nothing" in done.stderr
 
 
 def test_what_each_of_two_blind_answers_brought_stands_beside_it(tmp_path: Path, workspace: Path) -> None:  # C14

@@ -281,7 +281,7 @@ def _nothing_more(record: Record, outcome: Outcome) -> str:
     from rebut.reports.terminal import PROGRAMS
 
     if all(row.get("family") == PROGRAMS or row["spec"] == "human" for row in record.opened.seats):
-        return "this review used no model, so another round would change nothing"
+        return "this debate used no model, so another round would change nothing"
     verb = asked_by(record)
     if verb and outcome.review:
         return f"another round would call no model: {verb} ended with: {review.heading_of(record, outcome)}"

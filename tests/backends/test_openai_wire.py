@@ -411,6 +411,13 @@ def test_a_number_of_tokens_that_no_model_counts_is_no_number(counted: float) ->
         assert ask(server).usage == Usage(None, 3, None)
 
 
+@pytest.mark.parametrize("cost", [10**400, -1, 1e400, True])
+def test_a_cost_that_is_no_amount_of_money_is_unknown(cost: float) -> None:
+    frame = {"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}], "usage": {"cost": cost}}
+    with Loopback(mode="frames", frames=[frame]) as server:  # C3, C5
+        assert ask(server).usd is None
+
+
 @pytest.mark.parametrize("code", [1302, 302, 200, -1, 10**400])
 def test_a_number_of_an_error_in_a_stream_that_is_no_status_is_a_problem_of_the_server(code: int) -> None:
     with Loopback(mode="frames", frames=[{"error": {"code": code, "message": "busy"}}]) as server:  # C4, C5

@@ -96,6 +96,7 @@ def test_an_empty_text_is_a_failure_as_it_is_with_any_model(tmp_path: Path) -> N
         ('{"answers": {\n"k": []}}', "line 2: the answer for 'k' is an empty list"),
         ('{"answers": {\n"k": ["text"]}}', "line 2: the answer for 'k' must be an object"),
         ('{"answers": {\n"k": {"text": "a", "delay": -1}}}', "has a delay that is not a number"),
+        ('{"answers": {\n"k": {"text": "a", "usd": 1%s}}}' % ("0" * 400), "has a usd that is not a number"),
         ('{"answers": {\n"k": {"text": "a", "usage": {"input": "many"}}}}', "has a usage that is not"),
         ('{"answers": {\n"k": {"text": 7}}}', "is not a string"),
         ('{"answers": {\n"k": {"text": "a"},\n"k": {"text": "b"}}}', "line 3: 'k' appears twice"),

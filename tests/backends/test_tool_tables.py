@@ -424,10 +424,14 @@ def test_a_pick_takes_what_it_says(pick: Pick, found: str) -> None:  # D8
 
 
 def test_numbers_are_summed_and_nonsense_is_none() -> None:  # C4
-    text = '[{"n": 1, "b": true, "s": "7", "neg": -1, "nan": NaN}, {"n": 2, "inf": Infinity}]'
+    text = '[{"n": 1, "b": true, "s": "7", "neg": -1, "nan": NaN}, {"n": 2, "inf": Infinity, "huge": 1%s}]' % (
+        "0" * 400
+    )
     assert extract(text).count([Pick(("n",), how="sum")]) == 3
-    for name in ("b", "s", "neg", "nan", "inf", "absent"):
+    for name in ("b", "s", "neg", "nan", "inf", "huge", "absent"):
         assert extract(text).number([Pick((name,))]) is None, name
+        assert extract(text).count([Pick((name,))]) is None, name
+    assert extract(text).number([Pick(("n", "huge"), how="sum")]) is None, "no part of a sum is left out"
 
 
 @given(st.text(max_size=200), st.sampled_from(["json", "lines", "text"]))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rebut.backends.cli_tools.tables import Pick
-from rebut.core.json_value import Json, count as whole_number
+from rebut.core.json_value import Json, amount, count as whole_number
 from rebut.core.text import decoded
 
 _MOST_STARTS = 200
@@ -30,13 +29,13 @@ class Extract:
         return ""
 
     def number(self, picks: Sequence[Pick]) -> float | None:
-        """The number of the first pick that finds one: finite and not negative."""
+        """The number of the first pick that finds one: neither negative nor above `HIGHEST`."""
         for pick in picks:
-            found = [float(v) for v in self._values(pick) if isinstance(v, int | float) and not isinstance(v, bool)]
-            if found:
-                value = sum(found) if pick.how == "sum" else found[0] if pick.how == "first" else found[-1]
-                if math.isfinite(value) and value >= 0:
-                    return value
+            found = [amount(v) for v in self._values(pick) if isinstance(v, int | float) and not isinstance(v, bool)]
+            taken = found if pick.how == "sum" else found[:1] if pick.how == "first" else found[-1:]
+            numbers = [number for number in taken if number is not None]
+            if numbers and len(numbers) == len(taken):
+                return sum(numbers)
         return None
 
     def count(self, picks: Sequence[Pick]) -> int | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from rebut.core import files
 from rebut.core.errors import ParticipantFailed, UsageError
 from rebut.core.frozen import frozen
-from rebut.core.json_value import Json, count
+from rebut.core.json_value import Json, amount, count
 from rebut.core.types import FAILURES, Reply, Request, Usage
 from rebut.core.working_time import timeout
 
@@ -165,10 +165,10 @@ def _answer(value: Json) -> ScriptedAnswer:
 
 def _seconds(value: dict[str, Json], name: str) -> float:
     """A number that is not negative; 0 if absent."""
-    number = value.get(name, 0)
-    if not isinstance(number, int | float) or isinstance(number, bool) or not 0 <= number < float("inf"):
+    number = amount(value.get(name, 0))
+    if number is None:
         raise ValueError(f"has a {name} that is not a number from 0 up")
-    return float(number)
+    return number
 
 
 class _Twins(Exception):

@@ -23,6 +23,13 @@ def count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= HIGHEST else None
 
 
+def amount(value: object) -> float | None:
+    """A number from 0 to `HIGHEST`, such as a price; None if the value is anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= HIGHEST:
+        return None  # a higher whole number may fit into no float
+    return float(value)
+
+
 PLAIN = frozenset((str, int, float, bool, type(None)))
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from rebut.backends.http.schemas import NOT_KNOWN, closed, schema_blamed, schema_in_prompt, schema_label
 from rebut.backends.http.wire import PartialReply, Wire
-from rebut.core.json_value import Json, count
+from rebut.core.json_value import Json, amount, count
 from rebut.core.types import Request, Usage
 
 _EFFORT = {"low": "low", "medium": "medium", "high": "high", "max": "high"}
@@ -109,6 +109,5 @@ class _Completion(PartialReply):
         details = usage.get("prompt_tokens_details")
         cached = details.get("cached_tokens") if isinstance(details, dict) else None
         self.usage = Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens")), count(cached))
-        cost = usage.get("cost")
-        if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < float("inf"):
-            self.usd = float(cost)
+        if (cost := amount(usage.get("cost"))) is not None:
+            self.usd = cost

@@ -218,6 +218,9 @@ def test_the_same_line_twice_is_found_at_either_place(repo: Path) -> None:
         ("src/cache.py:500", "import redis", "src/cache.py:1"),
         ("src/cache.py:5-6", "def get(key):\n    # look it up", "src/cache.py:4"),
         ("cache.py:2", "def put(key, value):", "src/cache.py:9"),
+        ("src/cache.py:0", "import redis", "src/cache.py:1"),
+        ("src/cache.py:0-5", "def put(key, value):", "src/cache.py:9"),
+        ("src/cache.py:5-0", "def put(key, value):", "src/cache.py:9"),
     ],
 )
 def test_a_quote_that_stands_elsewhere_in_the_file_is_moved(repo: Path, place: str, quote: str, to: str) -> None:

@@ -174,7 +174,7 @@ def _in_range(citation: Citation, place: Place, text: Text, body: _Body) -> Mark
     lines = list(_lines_with(citation.quote, body))
     if not lines:
         return Mark("absent", citation.place, beyond or _actual_line(start, text))
-    if not start or any(start <= line <= end for line in lines):
+    if not (end or beyond) or any(start <= line <= end for line in lines):
         return Mark("found", citation.place)
     nearest = min(lines, key=lambda line: (abs(line - start), line))
     return Mark("moved", citation.place, f"is at line {nearest}", f"{text.path}:{nearest}")

@@ -287,6 +287,11 @@ def test_a_fenced_block_in_a_block_quote_is_read_without_the_markers(text: str) 
     assert [line.strip() for line in found[0].citation.quote.split("\n") if line] == ["if x > y:", "return x"]
 
 
+def test_a_fence_without_a_line_ends_with_its_block_quote() -> None:
+    # C11
+    assert places("> As in `src/a.py:3`:\n> ```\n\nsrc/b.py:4") == ["src/a.py:3", "src/b.py:4"]
+
+
 def test_a_fenced_block_keeps_what_only_looks_like_a_marker() -> None:
     # C11
     assert find_citations("src/a.py:3:\n```\n> x\n```")[0].citation.quote == "> x"

@@ -331,7 +331,7 @@ def find_citations(text: str) -> list[FoundCitation]:
         line = line.rstrip("\r")
         if marked and not MARKER.match(line):
             # a block quote ends, and with it the fenced code in it, unless only the fence has a marker, by mistake
-            if body:
+            if body or not line.strip():
                 _add_block(found, waiting, body)
                 fence, waiting, body = "", -1, []
             marked = False

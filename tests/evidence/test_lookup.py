@@ -166,6 +166,21 @@ def test_a_quote_is_found_only_as_whole_words_and_numbers(tmp_path: Path, quote:
     assert asyncio.run(run()) == expected
 
 
+@pytest.mark.parametrize("name", ["gro\u0308\u00dfe.py", "gr\u00f6\u00dfe.py"])
+def test_an_accent_in_a_path_may_be_a_character_of_its_own(tmp_path: Path, name: str) -> None:
+    # C11
+    (tmp_path / name).write_text("limit = 3\n")
+
+    async def run() -> list[str]:
+        view = LiveView(tmp_path, redact)
+        places = ("gro\u0308\u00dfe.py:1", "gr\u00f6\u00dfe.py:1")
+        results = await check_text("\n".join(f'`{place}` "limit = 3"' for place in places), view)
+        await view.close()
+        return [found.mark for _, found in results]
+
+    assert asyncio.run(run()) == ["found", "found"]
+
+
 @pytest.mark.parametrize("opening, closing", ['""', "“”"])
 def test_a_beginning_that_was_cut_in_the_middle_of_code_is_never_found(
     tmp_path: Path, opening: str, closing: str

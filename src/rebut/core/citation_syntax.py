@@ -32,6 +32,7 @@ EXTENSIONS = _words_of(
     "scala scm scss sh sol sql sum sv svelte svg swift tcl tex tf thrift toml ts tsv tsx txt v vb vhd vue xml xsd "
     "yaml yml zig zsh"
 )
+UNKNOWN_EXTENSION = re.compile(r"[a-z][a-z0-9]{0,7}")
 EVERYDAY_EXTENSIONS = _words_of("c h m r v d log lock mod sum el ex fs cs")
 """Extensions that also end everyday words: without a slash or a line, such a word is a file only inside backticks."""
 BARE_NAMES = _words_of(
@@ -72,7 +73,9 @@ LINE_BEFORE = re.compile(
 COMMIT = re.compile(r"(?:commit|revision|rev|sha)s?[ :]{1,2}`?(?P<id>[0-9a-f]{7,64})\b", re.I)
 SECTION = re.compile(r"(?:§+\s*|#{1,6}\s+|(?:the\s+)?section\s+|heading\s+)(?P<name>.+)", re.I | re.S)
 LINES = re.compile(r"lines?\s(?P<a>\d{1,99})(?:\s?(?:-|–|—|to)\s?(?P<b>\d{1,99}))?", re.I)
-PATH = re.compile(r"[\w.@+%/\-\[\]()$, #&!]+")
+PATH = re.compile(r"[\w.@+%/\-\[\]()$, #&!\u0300-\u036f]+")
+"""With the accents that some systems write behind their letters."""
+DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 CALL = re.compile(r"\w\(.*\)$")
 
 
@@ -145,7 +148,8 @@ def understand(place: str) -> Place:
     if " (" in path and not line.start:
         path, line = _split_lines(path.partition(" (")[0])
     path = _with_slashes(path.partition("::")[0].strip("` ,"))
-    if not path or "\n" in path or ":" in path or DOMAIN.match(path):
+    drive = path[:2] if DRIVE.match(path) else ""
+    if not path or "\n" in path or ":" in path[len(drive) :] or DOMAIN.match(path):
         return Place("other")
     last = path.rstrip("/").rpartition("/")[2]
     plain = line.start or path.endswith("/") or _extension(last) in EXTENSIONS or last in BARE_NAMES or path[:2] == "./"
@@ -182,6 +186,8 @@ def is_place(text: str, ticked: bool = False) -> bool:
         return False
     path, line = _split_lines(text)
     path = path.partition("::")[0]
+    if DRIVE.match(path):  # of Windows: outside of the workspace, as `/a.py:3`
+        return bool(line.start) and is_place(_with_slashes(text)[2:])
     if "\\" in path:
         if "\\" in (path := _with_slashes(path)) or path.startswith("/") or _extension(path) not in EXTENSIONS:
             return False  # `\d+` and other code
@@ -210,8 +216,10 @@ def is_place(text: str, ticked: bool = False) -> bool:
         return named or (extension not in EVERYDAY_EXTENSIONS and not (extension == "js" and last[0].isupper()))
     if last in BARE_NAMES:
         return bool(line.start) or "/" in path or ticked
-    if "/" not in path or " " in path or extension:
+    if "/" not in path or " " in path:
         return False
+    if extension:
+        return bool(line.start) and UNKNOWN_EXTENSION.fullmatch(extension) is not None  # data/a.dat:3
     known = path.startswith(("./", "../")) or path.partition("/")[0] in FOLDERS
     return (ticked and (known or path.endswith("/"))) or (known and bool(line.start))  # bin/run:10
 

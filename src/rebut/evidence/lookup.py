@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -135,6 +136,8 @@ async def _open(path: str, view: Workspace, base: str) -> tuple[object, str]:
         return first, ""
     tries = [posixpath.join(folder, path) for folder in (base, view.folder) if folder and not path.startswith("/")]
     tries += [path[2:]] if path.startswith(("a/", "b/")) else []
+    # An accent may be one character with its letter, or one behind it.
+    tries += [] if path.isascii() else [unicodedata.normalize(form, path) for form in ("NFC", "NFD")]
     for candidate in tries:
         if not isinstance(read := await view.read(candidate), Missing):
             return read, ""

@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import tomllib
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -543,6 +544,15 @@ HOSTILE += [
     "x_pass=",
     "password>",
     "curl -u a:",
+def test_a_secret_in_two_spellings_is_not_written_back_as_either() -> None:
+    # C8: both have one placeholder, and a patch of the line with the one received the other
+    file, url = f"a = {KNOWN}\n", f"b = https://host/?x={quote(KNOWN, safe='')}\n"
+    [mark] = redactor(KNOWN).taken_out(file)
+    assert redactor(KNOWN).taken_out(file, file) == {mark: KNOWN}
+    assert redactor(KNOWN).taken_out(url) == {mark: quote(KNOWN, safe="")}
+    assert redactor(KNOWN).taken_out(file + url) == redactor(KNOWN).taken_out(file, url) == {}
+
+
     'set("token", ',
     "token: >\n",
     "datadog=",

@@ -165,6 +165,16 @@ def test_a_line_that_a_patch_moves_carries_its_value_along() -> None:  # C8
         restored(FileOnDisk(real, seen), other, BothTexts(seen, other).differences(), known)
 
 
+@pytest.mark.parametrize("end", ["\n", "\x0b", "\u2028"])
+def test_a_value_over_several_lines_is_put_into_none_of_them(end: str) -> None:  # C8
+    from rebut.workspace.exact_patch import NotExact, _with_values
+
+    mark = "[secret:private-key:0a1b2c3d]"
+    with pytest.raises(NotExact, match="is not known here"):
+        _with_values(f"+ {mark}", {mark: f"one{end}two"})
+    assert _with_values(f"+ {mark}", {mark: "one"}) == "+ one"
+
+
 def test_a_tree_that_moved_on_is_left_alone(shop: Path) -> None:  # J10
     sha = commit(shop, "two")
     (shop / "api/orders.py").write_text(crosses.AFTER + "# later\n")

@@ -95,11 +95,16 @@ class Redactor:
             found = self._seen[text] = self._replaced(text, {})
         return found
 
-    def taken_out(self, text: str) -> dict[str, str]:
-        """Placeholder → the value that it replaced, for writing values back into the user's own file."""
-        found: dict[str, str] = {}
-        self._replaced(text, found)
-        return found
+    def taken_out(self, *texts: str) -> dict[str, str]:
+        """Placeholder → the value that it replaced, for writing values back into the user's own files.
+
+        A secret that the texts spell in several ways, as in a URL and without one, is left out: which is meant is not
+        known.
+        """
+        found: dict[str, set[str]] = {}
+        for text in texts:
+            self._replaced(text, found)
+        return {mark: values.pop() for mark, values in found.items() if len(values) == 1}
 
     def _replaced(self, text: str, found: dict[str, str]) -> str:
         """The text with placeholders; `found` receives what each of them replaced."""
@@ -135,11 +140,11 @@ class Redactor:
                 mark = self._placeholder(_unmasked(masked, mask, [name for name, _ in inside]) if inside else masked)
                 lines, taken = _on_every_line(mask, masked)
                 if inside:
-                    found[mark] = _unmasked(masked, mask, [value for _, value in inside])
+                    found.setdefault(mark, set()).add(_unmasked(masked, mask, [value for _, value in inside]))
                     values = iter(value for _, value in inside)
                     taken = [_unmasked(part, mask, list(islice(values, part.count(mask)))) for part in taken]
                 else:
-                    found[mark] = masked
+                    found.setdefault(mark, set()).add(masked)
                 kept += [(mark, part) for part in taken]
                 pieces += (before, lines)
                 changed.append((length + len(before), length := length + len(before) + len(lines)))

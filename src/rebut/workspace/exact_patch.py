@@ -119,7 +119,7 @@ def _end(ends: list[str], n: int) -> str:
 def _with_values(line: str, known: Mapping[str, str] | None) -> str:
     for mark in PLACEHOLDER.findall(line) if known is not None else ():
         assert known is not None
-        if mark not in known or "\n" in known[mark]:
+        if mark not in known or len(known[mark].splitlines()) > 1:
             raise NotExact(f"the value of {mark} is not known here")
         line = line.replace(mark, known[mark])
     return line

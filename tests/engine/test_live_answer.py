@@ -181,7 +181,7 @@ WORDS = (
     "where",
     [
         *("a point", "words", "a long word", "by what follows", "by its name", "behind an escape", "prose before"),
-        *("a row of SQL", "many words"),
+        *("a row of SQL", "many words", "a phrase"),
     ],
 )
 def test_a_secret_never_shows_however_it_is_cut(
@@ -208,6 +208,9 @@ def test_a_secret_never_shows_however_it_is_cut(
     elif where == "many words":
         secret = " ".join(WORDS)
         said["coverage"]["security"] = around.format(f"password = '{secret}'")
+    elif where == "a phrase":
+        secret = " ".join(WORDS)
+        said["coverage"]["security"] = around.format(f"Recovery phrase: '{secret}'")
     elif where == "by its name":
         secret = BEHIND
         said["flaws"][0]["text"] = f'It says password = "{secret}" there.'

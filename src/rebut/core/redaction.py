@@ -40,8 +40,10 @@ LATE = re.compile(r"PRIVATE KEY|[\"'][dk]\\?[\"']\s*:|(?i:pass|seed.?)phrase|(?i
 UNFINISHED = re.compile(
     r"(?i:insert into)\s[^()]{1,100}\([^()]{1,400}+\)\s?(?i:values)\s?\([^()]{0,800}+\Z"
     r"|(?i:pass|pwd|pw|psk|kennwort)[^\s\"'`]{0,40}\s{0,8}[^\s\"'`]{0,8}\s{0,8}[\"'`][a-z]{2,}(?: [a-z]*){0,23}\Z"
+    r"|(?i:phrase)[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?[a-z]{2,}(?: [a-z]*){0,23}\Z"
 )
-"""Such a beginning where an unfinished text ends: a row of SQL before its last bracket, words before the last quote."""
+"""Such a beginning where an unfinished text ends: a row of SQL before its last bracket, words before the last quote,
+words of a phrase before what ends them."""
 SHORT = 80
 FAR = 400
 """Characters on both sides of a secret that are searched again without it, up to the end of a line or word."""

@@ -341,3 +341,15 @@ def test_a_line_end_of_two_characters_is_not_torn_where_a_piece_begins_inside_it
         text = "x" * shift + plain * lines + "key key key\r\n" * 1_500 + plain * 9
         done = Redactor(KEY).redact(text)
         assert len(done.splitlines()) == len(text.splitlines())
+
+
+@pytest.mark.parametrize("crowd", ["password='x1y2z3'\n+", "key key key key\n+"])
+def test_in_a_diff_a_crowded_block_takes_no_sign_with_it(crowd: str) -> None:
+    # C8: a block that began with a line took its sign, and the hunk could no longer be parsed
+    for shift in range(40):
+        plain = f"+{'x' * shift}\n" + "+a plain line\n" * (3 * BLOCK // 14)
+        text = f"@@ -0,0 +1,2000 @@\n{plain}+{crowd * 1_500}the end\n"
+        done = Redactor(KEY).redact(text)
+        lines = done.splitlines()
+        assert len(lines) == len(text.splitlines()) and all(line.startswith("+") for line in lines[1:]), shift
+        assert Redactor(KEY).redact(done) == done

@@ -330,6 +330,17 @@ def test_in_a_diff_each_line_of_a_key_keeps_its_sign() -> None:  # C8
     assert [line[0] for line in lines] == ["@"] + ["+"] * 6
 
 
+@pytest.mark.parametrize("sign", "+- ")
+def test_in_a_diff_a_line_that_begins_with_a_secret_keeps_its_sign(sign: str) -> None:  # C8
+    # A header may have its value on the next line, and the sign was taken for its beginning.
+    for name, value in (("Bearer", TOKENS["gitlab-token"]), ("x", TOKENS["github-token"]), ("key", PEM_BODY[0])):
+        end = "\n{}{}".format(sign, PEM.split("\n")[-1]) if name == "key" else ""
+        diff = f"@@ -1,3 +1,3 @@\n a = 1\n{sign}{name}\n{sign}{value}{end}\n b = 2\n"
+        lines = redactor().redact(diff).splitlines()
+        assert lines[3].startswith(f"{sign}[secret:") and value not in "".join(lines), lines
+        assert redactor().redact("\n".join(lines)) == "\n".join(lines)
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize("cut", ["end", "front"])
 def test_a_key_that_is_cut_off_is_removed_as_far_as_it_goes(cut: str, ending: str) -> None:  # C8

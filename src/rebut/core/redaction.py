@@ -121,11 +121,12 @@ class Redactor:
         parts, allowance = [(0, len(text))], Allowance(text)
         while True:
             spans, again = self._spans(text, parts, allowance)
-            if not (spans := _without(mask, text, spans)):
+            in_diff = HUNK in text
+            if not (spans := _without(mask, text, _with_whole_lines(text, spans, in_diff))):
                 break
             if growth := allowance.growth:
                 spans = _merged((max(0, start - growth), min(len(text), end + growth)) for start, end in spans)
-            spans = _with_whole_line_ends(text, spans)
+                spans = _with_whole_lines(text, spans, in_diff)
             pieces: list[str] = []
             kept: list[tuple[str, str]] = []
             changed: list[Span] = []
@@ -226,12 +227,14 @@ def _without(mask: str, text: str, spans: list[Span]) -> list[Span]:
     return [(a, b) for a, b in spans if text[a] != mask or text[a:b].strip(mask)] if mask in text else spans
 
 
-def _with_whole_line_ends(text: str, spans: list[Span]) -> list[Span]:
-    """None of them begins inside a line end of two characters: the placeholder would make two lines of one."""
-    if "\r\n" not in text:
-        return spans
-    moved = ((start + (text[start] == "\n" and text[start - 1 : start] == "\r"), end) for start, end in spans)
-    return [(start, end) for start, end in moved if start < end]
+def _with_whole_lines(text: str, spans: list[Span], in_diff: bool) -> list[Span]:
+    """None of them begins inside a line end of two characters, since the placeholder would make two lines of one, or at
+    the sign of a line of a diff."""
+    if "\r\n" in text:
+        spans = [(start + (text[start] == "\n" and text[start - 1 : start] == "\r"), end) for start, end in spans]
+    if in_diff:
+        spans = [(start + (SIGNED.match(text, start) is not None), end) for start, end in spans]
+    return [(start, end) for start, end in spans if start < end]
 
 
 def _merged(found: Iterable[Span]) -> list[Span]:
@@ -354,6 +357,9 @@ def _unmasked(text: str, mask: str, marks: list[str]) -> str:
 FIRST_MASKS = "\x1a\x01\x02\x03"
 """Tried one after the other, which is faster than to collect the characters of a text."""
 WORD_END = re.compile(r"\s")
+HUNK = "@@ -"
+"""In each diff with lines that a program reads."""
+SIGNED = re.compile(r"^[+\- ]", re.M)
 
 
 def _on_every_line(mark: str, secret: str) -> tuple[str, list[str]]:

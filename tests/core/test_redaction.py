@@ -341,6 +341,36 @@ def test_in_a_diff_a_line_that_begins_with_a_secret_keeps_its_sign(sign: str) ->
         assert redactor().redact("\n".join(lines)) == "\n".join(lines)
 
 
+@pytest.mark.parametrize("end", ["\\n", "\\\\n", "\\r\\n", " ", ""])
+def test_a_key_on_one_line_that_is_cut_off_is_removed_as_far_as_it_goes(end: str) -> None:  # C8
+    first, *_, last = PEM.split("\n")
+    body = end.join([*PEM_BODY[:2], *PEM_BODY])
+    for n in range(0, 130, 7):
+        for before, after in (("", "\nlast"), ("12:00 it is ", '" of it'), ('a line\n+  "', '",\n'), ("a,", ",b")):
+            done = redactor().redact(f"{before}{body[n:]}{end}{last}{after}")
+            assert done.startswith(before) and done.endswith(after)
+            # Of a line that is cut short, the few characters before a space stay.
+            left = PLACEHOLDER.sub("", done.removeprefix(before).removesuffix(after))
+            assert len(left) < (18 if end == " " else 1), left
+            done = redactor().redact(f"{before}{first}{end}{body[: 200 - n]}{after}")
+            assert done.startswith(before) and done.endswith(after) and body[:17] not in done
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ends = "-----END PRIVATE KEY-----"',
+        "END_MARK=-----END PRIVATE KEY-----",
+        'f"{begin}\\n{body}\\n-----END PRIVATE KEY-----"',
+        "not\\na key\\nsrc/rebut/core.py\\n-----END PRIVATE KEY-----",
+        "an internationalization ends with -----END PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY----- opens it, src/rebut/core/redaction.py says",
+    ],
+)
+def test_what_stands_beside_the_last_line_of_a_key_without_being_one_stays(text: str) -> None:  # C8
+    assert redactor().redact(text) == text
+
+
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 @pytest.mark.parametrize("cut", ["end", "front"])
 def test_a_key_that_is_cut_off_is_removed_as_far_as_it_goes(cut: str, ending: str) -> None:  # C8
@@ -514,6 +544,15 @@ def test_what_was_taken_out_in_parts_is_given_as_it_stood_in_the_text(monkeypatc
     assert sorted(values.values()) == ["+b\n+c", "a\n+b", "c\n"]
 
 
+def test_a_secret_in_two_spellings_is_not_written_back_as_either() -> None:
+    # C8: both have one placeholder, and a patch of the line with the one received the other
+    file, url = f"a = {KNOWN}\n", f"b = https://host/?x={quote(KNOWN, safe='')}\n"
+    [mark] = redactor(KNOWN).taken_out(file)
+    assert redactor(KNOWN).taken_out(file, file) == {mark: KNOWN}
+    assert redactor(KNOWN).taken_out(url) == {mark: quote(KNOWN, safe="")}
+    assert redactor(KNOWN).taken_out(file + url) == redactor(KNOWN).taken_out(file, url) == {}
+
+
 @settings(STEADY, max_examples=100)
 @given(st.permutations(SECRETS), st.permutations(SECRETS))
 def test_placeholders_do_not_depend_on_order(one: list[str], other: list[str]) -> None:  # C8
@@ -555,15 +594,6 @@ HOSTILE += [
     "x_pass=",
     "password>",
     "curl -u a:",
-def test_a_secret_in_two_spellings_is_not_written_back_as_either() -> None:
-    # C8: both have one placeholder, and a patch of the line with the one received the other
-    file, url = f"a = {KNOWN}\n", f"b = https://host/?x={quote(KNOWN, safe='')}\n"
-    [mark] = redactor(KNOWN).taken_out(file)
-    assert redactor(KNOWN).taken_out(file, file) == {mark: KNOWN}
-    assert redactor(KNOWN).taken_out(url) == {mark: quote(KNOWN, safe="")}
-    assert redactor(KNOWN).taken_out(file + url) == redactor(KNOWN).taken_out(file, url) == {}
-
-
     'set("token", ',
     "token: >\n",
     "datadog=",

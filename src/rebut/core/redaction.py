@@ -108,7 +108,7 @@ class Redactor:
             self._replaced(text, found)
         return {mark: values.pop() for mark, values in found.items() if len(values) == 1}
 
-    def _replaced(self, text: str, found: dict[str, str]) -> str:
+    def _replaced(self, text: str, found: dict[str, set[str]]) -> str:
         """The text with placeholders; `found` receives what each of them replaced."""
         # While it is searched, one character stands for each placeholder: nothing inside a placeholder is ever found,
         # and the text that a second call searches is the one that this call searched last.
@@ -386,7 +386,14 @@ KEY_LINE = re.compile(r"[\s+\->|#*\d:.\"'`]*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]
 KEY_HEADER = re.compile(r"[\s+\->|#*\d:\"']*(?:(?:Proc-Type|DEK-Info|Version|Comment)\b.*)?")
 KEY_BEGUN = re.compile(r"[ \t]*(?:\\+[nr]|[\r\n])")
 KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{24}")
-IN_ONE_LINE = re.compile(r"(?:\\+[nr]|[A-Za-z0-9+/=])+")
+LINE_END_AS_SPACE = r"[ ](?=[A-Za-z0-9+/]{40})|(?<=[A-Za-z0-9+/]{40})[ ](?=[A-Za-z0-9+/]{16})"
+IN_ONE_LINE = re.compile(rf"(?:\\+[nr]|[A-Za-z0-9+/=]|{LINE_END_AS_SPACE})+")
+BACKWARDS = re.compile(
+    rf"(?:[nr]\\++|[A-Za-z0-9+/=]|{LINE_END_AS_SPACE}|[ ](?=[A-Za-z0-9+/=]{{1,76}} [A-Za-z0-9+/]{{40}}))*+"
+)
+"""The same in a text that is turned round."""
+KEY_PIECE = re.compile(r"[A-Za-z0-9+/]{24}|(?:[A-Za-z0-9+/]{16}|=)(?:\\+[nr])+\Z")
+BEFORE_KEY = re.compile(r"[\s+\->|#*\d:.\"'`]*")
 LONGEST_KEY = 65_536
 
 
@@ -461,7 +468,13 @@ def _cut_at_end(text: str, mark: re.Match[str], limit: int) -> Span | None:
 
 
 def _cut_at_front(text: str, floor: int, mark: re.Match[str]) -> Span | None:
-    start, at = mark.start(), text.rfind("\n", floor, mark.start())
+    start = mark.start()
+    inline = BACKWARDS.match(text[max(floor, start - LONGEST_KEY) : start][::-1])
+    if inline and KEY_PIECE.search(inline[0][::-1]):
+        start -= inline.end()
+    at = text.rfind("\n", floor, start)
+    if start < mark.start() and not BEFORE_KEY.fullmatch(text, max(floor, at + 1), start):
+        return start, mark.end()
     while at > floor:
         line_start = text.rfind("\n", floor, at) + 1 or floor
         if not KEY_LINE.fullmatch(text, line_start, at):

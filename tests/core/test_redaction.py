@@ -611,6 +611,15 @@ def test_hostile_repetition_is_no_trap(unit: str) -> None:  # C8
         assert redactor(KNOWN).redact(text).count("\n") == text.count("\n")
 
 
+@pytest.mark.parametrize("unit", ["+", "1", "1+", "n", "\\n", "=", " ", "-", "A"])
+def test_a_long_line_beside_the_first_or_the_last_line_of_a_key_is_no_trap(unit: str) -> None:
+    # C8: it took eight times as long for each doubling of the line, a quarter of an hour for 10 kB of plus signs
+    first, *_, last = PEM.split("\n")
+    for line in (f"{unit * 20_000}!", f"!{unit * 20_000}", f"{'A' * 16}{unit * 20_000}!"):
+        for text in (f"{first}\n{line}\nx", f"{line}\n{last}\n", f"{first}{line}\nx", f"{line}{last}"):
+            assert redactor().redact(text).count("\n") == text.count("\n")
+
+
 def test_a_long_secret_with_an_odd_end_is_no_trap() -> None:  # C8
     # Found by the fuzzer: to name such a secret took four times as long for each doubling of its length.
     for end in ("", " ", "=x", "é"):

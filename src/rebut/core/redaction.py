@@ -382,7 +382,8 @@ def _on_every_line(mark: str, secret: str) -> tuple[str, list[str]]:
 
 MARKER = re.compile(r"-----? ?(?P<what>BEGIN|END) (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 LINE_BREAK = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-KEY_LINE = re.compile(r"[\s+\->|#*\d:.\"'`]*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/]*={1,2})[\s\\nr\"'`,+;]*")
+KEY_LINE = re.compile(r"(?:[\d+]*+[\s\->|#*:.\"'`])*+(?:[A-Za-z0-9+/=]{16,}+|[A-Za-z0-9+/]*+={1,2}+)[\s\\nr\"'`,+;]*+")
+"""With what may stand around it. Nothing here is given back: some of these characters may be anywhere in the line."""
 KEY_HEADER = re.compile(r"[\s+\->|#*\d:\"']*(?:(?:Proc-Type|DEK-Info|Version|Comment)\b.*)?")
 KEY_BEGUN = re.compile(r"[ \t]*(?:\\+[nr]|[\r\n])")
 KEY_MATERIAL = re.compile(r"[A-Za-z0-9+/=]{24}")

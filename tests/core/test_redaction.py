@@ -341,6 +341,16 @@ def test_in_a_diff_a_line_that_begins_with_a_secret_keeps_its_sign(sign: str) ->
         assert redactor().redact("\n".join(lines)) == "\n".join(lines)
 
 
+@pytest.mark.parametrize("odd", ["", "\\ No newline at end of file", "+a\rb", "+a\x0cb", "@@ -9,2 +9,2 @@ def f():"])
+def test_in_a_diff_one_odd_line_takes_no_sign_from_the_others(odd: str) -> None:  # C8
+    # A context line without its space, or a line end that is none for git: no line of the key kept its sign.
+    lines = ["@@ -0,0 +1,9 @@", *(f"+{line}" for line in PEM.split("\n"))]
+    lines.insert(3, odd)
+    done = redactor().redact("\n".join(lines)).split("\n")
+    assert len(done) == len(lines) and not any(body in "".join(done) for body in PEM_BODY)
+    assert [line[:1] for n, line in enumerate(done) if n != 3] == ["@", *"+" * (len(lines) - 2)]
+
+
 @pytest.mark.parametrize("end", ["\\n", "\\\\n", "\\r\\n", " ", ""])
 def test_a_key_on_one_line_that_is_cut_off_is_removed_as_far_as_it_goes(end: str) -> None:  # C8
     first, *_, last = PEM.split("\n")

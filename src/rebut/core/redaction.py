@@ -141,7 +141,7 @@ class Redactor:
                     inside = marks[used : used + masked.count(mask)]
                     used += len(inside)
                 mark = self._placeholder(_unmasked(masked, mask, [name for name, _ in inside]) if inside else masked)
-                lines, taken = _on_every_line(mask, masked)
+                lines, taken = _on_every_line(mask, masked, in_diff)
                 if inside:
                     found.setdefault(mark, set()).add(_unmasked(masked, mask, [value for _, value in inside]))
                     values = iter(value for _, value in inside)
@@ -362,20 +362,24 @@ HUNK = "@@ -"
 SIGNED = re.compile(r"^[+\- ]", re.M)
 
 
-def _on_every_line(mark: str, secret: str) -> tuple[str, list[str]]:
+def _on_every_line(mark: str, secret: str, in_diff: bool) -> tuple[str, list[str]]:
     """The placeholder on each line that the secret took, so that no line below it moves, and what it took there.
 
-    In a diff each line keeps its first character too, or the hunk would no longer parse. If the secret ends in a line
-    end, no placeholder follows: it would stand on the next line, or make a new one.
+    In a diff, or where all of its lines look like a part of one, each line keeps its first character too, or the hunk
+    would no longer parse. If the secret ends in a line end, no placeholder follows: it would stand on the next line, or
+    make a new one.
     """
     if secret.isprintable() or len(f"{secret}.".splitlines()) == 1:
         return mark, [secret]
     breaks, (first, *rest) = LINE_BREAK.findall(secret), LINE_BREAK.split(secret)
     end = breaks.pop() if not rest[-1] else ""
     taken = rest[: len(breaks)]
-    in_diff = all(line.startswith(("+", "-", " ")) for line in taken)
-    made = mark + "".join(b + (line[0] if in_diff else "") + mark for b, line in zip(breaks, taken, strict=True)) + end
-    return made, [first, *(line[in_diff:] for line in taken)]
+    # To git, only a line feed ends a line.
+    signs = [line[:1] if b[-1] == "\n" and line[:1] in "+- " else "" for b, line in zip(breaks, taken, strict=True)]
+    if not in_diff and not all(signs):
+        signs = [""] * len(signs)
+    made = mark + "".join(b + sign + mark for b, sign in zip(breaks, signs, strict=True)) + end
+    return made, [first, *(line.removeprefix(sign) for line, sign in zip(taken, signs, strict=True))]
 
 
 # Private keys. --------------------------------------------------------------------------------------------------------

@@ -224,6 +224,10 @@ CONTEXTS = [
     ('"API_KEY={}\\nNEXT=1"', "a1b2c3d4e5f6g7h8"),
     ("Authorization: {}", "9f8e7d6c5b4a39281706"),
     ("curl -s -u ann:{} https://example.org", "s3cret-pw"),
+    ("run vault login {} before you deploy", "a1b2c3d4e5f6g7h8"),
+    ("vault login -no-store {} somewhere", "a1b2c3d4e5f6g7h8"),
+    ("snmp-server community {} default-view RO", "s3cretW0rd"),
+    ("rabbitmqctl add_user ann {} afterwards", "s3cretW0rd"),
     (TOKENS["aws-key"] + ",{}", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYzzzzzzzKEY"),
 ]
 

@@ -833,7 +833,12 @@ RULES: tuple[tuple[tuple[str, ...], Rule], ...] = (
     _rule(("net use ",), r"\S{1,80}[ ]{1,8}(?P<value>[^\s/*]{5,128}+)[ ]{1,8}/user", _loose),
     _rule(("htpasswd -",), r"\w{0,8}b\w{0,8}[ ]{1,8}\S{1,80}[ ]{1,8}\S{1,60}[ ]{1,8}(?P<value>\S{5,128}+)", _loose),
     _rule(
-        ("add_user ", "snmp-server community ", "vault login ", "alias set "),
+        ("snmp-server community ", "vault login "),
+        r"(?:-[\w-]{1,40}[ ]{1,8}){0,3}(?P<value>[^\s\"'-][^\s\"']{5,127}+)",
+        _loose,
+    ),
+    _rule(
+        ("add_user ", "alias set "),
         r"(?:(?!login)[\w.-]{1,40}[ ]{1,8}(?:http\S{1,80}[ ]{1,8}[\w.-]{1,40}[ ]{1,8})?)?"
         r"(?P<value>[^\s\"'-][^\s\"']{5,127}+)",
         _loose,

@@ -165,6 +165,16 @@ def test_a_line_that_a_patch_moves_carries_its_value_along() -> None:  # C8
         restored(FileOnDisk(real, seen), other, BothTexts(seen, other).differences(), known)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_secret_that_the_end_of_its_line_tells_regains_its_value_whatever_the_end_is(end: str) -> None:  # C8
+    from rebut.workspace.exact_patch import BOM, file_of
+
+    redactor, secret = Redactor(b"k"), "river_ladder1784"
+    file = file_of(f"{BOM}port 1{end}requirepass {secret}{end}".encode(), redactor.redact)
+    assert file is not None and secret not in file.seen
+    assert redactor.taken_out(file.plain) == {file.seen.split()[-1]: secret}
+
+
 @pytest.mark.parametrize("end", ["\n", "\x0b", "\u2028"])
 def test_a_value_over_several_lines_is_put_into_none_of_them(end: str) -> None:  # C8
     from rebut.workspace.exact_patch import NotExact, _with_values

@@ -144,7 +144,7 @@ async def apply(
     done = await try_patch(_seen(now, redactor, top), patch)
     if done.complaint:
         raise NotApplied(f"the patch does not apply: {done.complaint}")
-    known = redactor.taken_out(*(file.real for file in now.values() if file))
+    known = redactor.taken_out(*(file.plain for file in now.values() if file))
     try:
         made = rewritten(patch, now, done.files, known)
     except NotExact as error:

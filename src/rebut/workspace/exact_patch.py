@@ -38,6 +38,11 @@ class FileOnDisk:
     seen: str
     is_link: bool = False
 
+    @property
+    def plain(self) -> str:
+        """What is real, with the line ends that the debate saw: some secrets are told by the end of their line."""
+        return ENDS.sub("\n", self.real.removeprefix(BOM))
+
 
 def file_of(data: bytes, redact: Redact, *, is_link: bool = False) -> FileOnDisk | None:
     """The file with these bytes; None if it is not text, or encoded in UTF-16."""

@@ -175,13 +175,20 @@ WORDS = (
     *("velvet", "orange", "purple", "yellow", "mountain", "river", "ocean", "forest", "desert", "island", "village"),
 )
 
+FARTHER = {
+    "words behind a type": 'let password: &\'static str = "{}"',
+    "words of a pair": '{{"key": "smtp_password", "type": "string", "value": "{}"}}',
+    "words in a call": "password = Secret::new(String::from('{}'))",
+}
+"""What may be between the name of a password and its words."""
+
 
 @pytest.mark.parametrize("size", [3, 24, 5000])
 @pytest.mark.parametrize(
     "where",
     [
         *("a point", "words", "a long word", "by what follows", "by its name", "behind an escape", "prose before"),
-        *("a row of SQL", "many words", "a phrase"),
+        *("a row of SQL", "many words", "a phrase", "words behind a type", "words of a pair", "words in a call"),
     ],
 )
 def test_a_secret_never_shows_however_it_is_cut(
@@ -208,6 +215,9 @@ def test_a_secret_never_shows_however_it_is_cut(
     elif where == "many words":
         secret = " ".join(WORDS)
         said["coverage"]["security"] = around.format(f"password = '{secret}'")
+    elif where in FARTHER:
+        secret = " ".join(WORDS)
+        said["coverage"]["security"] = around.format(FARTHER[where].format(secret))
     elif where == "a phrase":
         secret = " ".join(WORDS)
         said["coverage"]["security"] = around.format(f"Recovery phrase: '{secret}'")

@@ -39,11 +39,14 @@ LATE = re.compile(r"PRIVATE KEY|[\"'][dk]\\?[\"']\s*:|(?i:pass|seed.?)phrase|(?i
 """The beginning of secrets that are recognised only by something far behind it: a key's last line, a JWK's `kty`."""
 UNFINISHED = re.compile(
     r"(?i:insert into)\s[^()]{1,100}\([^()]{1,400}+\)\s?(?i:values)\s?\([^()]{0,800}+\Z"
-    r"|(?i:pass|pwd|pw|psk|kennwort)[^\s\"'`]{0,40}\s{0,8}[^\s\"'`]{0,8}\s{0,8}[\"'`][a-z]{2,}(?: [a-z]*){0,23}\Z"
-    r"|(?i:phrase)[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?[a-z]{2,}(?: [a-z]*){0,23}\Z"
+    r"|(?i:phrase)[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?[a-z]{2,}+(?: [a-z]*+){0,23}+\Z"
 )
-"""Such a beginning where an unfinished text ends: a row of SQL before its last bracket, words before the last quote,
-words of a phrase before what ends them."""
+"""Such a beginning where an unfinished text ends: a row of SQL before its last bracket, a phrase before its end."""
+UNFINISHED_WORDS = re.compile(r"[\"'`](?=[a-z ]{40})[a-z]{2,}+(?: [a-z]*+){0,23}+\Z")
+"""Words before the last quote. Fewer are not shown anyway, since they are within reach of the end."""
+NAME_OF_WORDS = re.compile(r"(?i:pass|pwd|pw|psk|kennwort|masterauth)")
+FARTHEST_NAME = 240
+"""Characters between such a name and its words: a type, a call, or another pair."""
 SHORT = 80
 FAR = 400
 """Characters on both sides of a secret that are searched again without it, up to the end of a line or word."""
@@ -194,6 +197,14 @@ class Redactor:
             while at >= 0:
                 yield at, at + len(value)
                 at = text.find(value, at + 1)
+
+
+def finished(text: str) -> str:
+    """An unfinished text, up to where a secret may begin that only what follows can tell."""
+    begun = UNFINISHED.search(text)
+    if not begun and (words := UNFINISHED_WORDS.search(text)):
+        begun = NAME_OF_WORDS.search(text, max(0, words.start() - FARTHEST_NAME), words.start())
+    return text[: begun.start()] if begun else text
 
 
 def by_kind(text: str, end: str = "]") -> str:

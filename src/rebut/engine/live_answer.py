@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from rebut.core.errors import RebutError
 from rebut.core.frozen import frozen
 from rebut.core.json_value import Json
-from rebut.core.redaction import LATE, UNFINISHED
+from rebut.core.redaction import LATE, finished
 from rebut.core.text import at_the_door, squeeze
 from rebut.domain import forms
 from rebut.domain.forms import Glance
@@ -114,8 +114,8 @@ class LiveAnswer:
             text, writing = self._stream.last_text()
         if LATE.search(text):
             return ""
-        if writing and (secret := UNFINISHED.search(text)):
-            text = text[: secret.start()]
+        if writing:
+            text = finished(text)
         safe = self._runtime.door(text) if text else ""
         if writing:
             # The end may be the first half of a secret, which the redactor cannot recognise yet.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, strategies as st
+from markdown_it import MarkdownIt
 
 from rebut.domain.ledger import Entry, Ledger, Move, Point
 from rebut.protocols.revise import outcome, sections as document
@@ -157,3 +160,20 @@ def conceded(by: int, *ids: str, round: int = 2, kind: str = "concede") -> list[
 def test_conceding_the_same_set_of_points(round: int, moves: list[Entry], shared: str) -> None:  # K8
     pressing = [point(1), point(2), point(1, round=round)]
     assert reached(round, *pressing, *moves) == (f"both concede the same points ({shared})" if shared else "")
+
+
+def test_many_renamed_headings_are_compared_in_no_time() -> None:  # C8
+    was = [f"## step number {n} of it" for n in range(3000)]
+    now = [f"## step number {n} of them" for n in range(3000)]
+    began = time.process_time()
+    found = document.changed_headings(was, now)
+    assert len(found) == 6000 and time.process_time() - began < 5, "with `ndiff` it would be hours"
+
+
+def test_a_long_document_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:  # C8
+    parsed: list[int] = []
+    good = MarkdownIt.parse
+    monkeypatch.setattr(MarkdownIt, "parse", lambda self, text: parsed.append(1) or good(self, text))
+    text = "# One\n\n" + "a\n" * 5000
+    assert [document.changed(text, text) for _ in range(5)] == [(0, 1)] * 5
+    assert document.headings(text) == ["# One"] and len(parsed) <= 2

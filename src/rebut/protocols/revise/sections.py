@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rebut.core.frozen import frozen
@@ -60,11 +62,17 @@ class Parts:
 
 def sections(text: str) -> list[Section]:
     """The sections of a Markdown document, in order. Text before the first heading is not part of any."""
+    return [*_sections(text)]
+
+
+@lru_cache(maxsize=32)
+def _sections(text: str) -> tuple[Section, ...]:
+    """Cached: a document of 4 MB, as a model may send, takes seconds to parse, and is looked at again and again."""
     from markdown_it import MarkdownIt
 
     lines = text.split("\n")
     heads: list[tuple[int, int, int, str]] = []
-    tokens = MarkdownIt("commonmark").parse(text)
+    tokens = MarkdownIt("commonmark").disable("inline").parse(text)  # what is inside of a line makes no section
     for n, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
             title = squeeze(tokens[n + 1].content)
@@ -73,7 +81,7 @@ def sections(text: str) -> list[Section]:
     for n, (at, after, level, title) in enumerate(heads):
         end = heads[n + 1][0] if n + 1 < len(heads) else len(lines)
         out.append(Section(level, title, "\n".join(lines[after:end]).strip(), at))
-    return out
+    return tuple(out)
 
 
 def retitled(document: str, title: str, other: str) -> str:
@@ -93,7 +101,7 @@ def contained(document: str) -> str:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark")
-    for _ in range(MOST_LAYERS):
+    for _ in range(MOST_LAYERS if HIDING.search(document) else 0):
         lines = document.split("\n")
         odd = [one for one in parser.parse(document) if one.map and any(HIDING.search(html) for html in _html(one))]
         for one in odd:
@@ -102,6 +110,7 @@ def contained(document: str) -> str:
         document = "\n".join(lines)
         if not odd:
             break
+    parser.disable("inline")  # only blocks matter from here on
     closed = (f"{document}\n{one.markup}" for one in reversed(parser.parse(document)) if one.type == "fence")
     for text in (document, *closed):
         below = parser.parse(f"{text}\n\n# below")
@@ -137,25 +146,18 @@ def changed_headings(was: Sequence[str], now: Sequence[str]) -> list[str]:
     if list(was) == list(now):
         return []
     out: list[str] = []
-    for line in difflib.ndiff(list(was), list(now)):
-        mark, heading = line[:2], line[2:]
-        if mark == "- ":
-            moved = heading in now
-            out.append(f"the heading {heading!r} {'is not where it was' if moved else 'is gone'}")
-        elif mark == "+ " and heading not in was:
-            out.append(f"the heading {heading!r} is new")
+    before, after = set(was), set(now)
+    # Not `ndiff`: it looks for similar lines in a time that grows with the cube of their number.
+    for kind, at, end, new_at, new_end in difflib.SequenceMatcher(None, was, now).get_opcodes():
+        if kind != "equal":
+            lost, found = was[at:end], now[new_at:new_end]
+            out += [f"the heading {h!r} {'is not where it was' if h in after else 'is gone'}" for h in lost]
+            out += [f"the heading {h!r} is new" for h in found if h not in before]
     return out or ["the headings are in another order than before"]
 
 
 def changed(was: str, now: str) -> tuple[int, int]:
     """Count the sections of a document that are different or missing in a later one, and all of its sections."""
     before, after = sections(parts(was).document), sections(parts(now).document)
-    unmatched = [(s.head, squeeze(s.body)) for s in after]
-    count = 0
-    for section in before:
-        same = (section.head, squeeze(section.body))
-        if same in unmatched:
-            unmatched.remove(same)
-        else:
-            count += 1
-    return count, len(before)
+    was_there, is_there = (Counter((one.head, squeeze(one.body)) for one in found) for found in (before, after))
+    return (was_there - is_there).total(), len(before)

@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from rebut.cli import deadline
 from rebut.cli.brief_help import HELP_ALL, MAIN_OPTIONS
 from rebut.cli.examples import EXAMPLES
-from rebut.cli.index import COMMANDS, FIRST, FORMER
+from rebut.cli.index import COMMANDS, FIRST, FORMER, SESSIONS
 from rebut.core.errors import RebutError, UsageError
 
 EXITS = """\
@@ -179,6 +179,23 @@ def _run(words: list[str]) -> int:
             return _fail(UsageError(f"{error.filename}: {error.strerror}"), words)
         sys.stdout = None  # what could not be written now cannot be flushed at exit either
         return _fail(UsageError(f"the output could not be written: {error.strerror}"), [])
+    except Exception as error:
+        if misread := _misread(words, error):
+            return _fail(misread, words)
+        raise
+
+
+def _misread(words: list[str], error: Exception) -> RebutError | None:
+    """The error of a command that reads a recorded session, if the record is to blame; None for other commands.
+
+    Nothing was called then, and exit code 1, which Python gives for any error, would mean that findings stand.
+    """
+    from rebut.record import sessions
+
+    entry = COMMANDS.get(words[0])
+    if not isinstance(error, sessions.ODD) or not entry or (entry.heading != SESSIONS and words[0] != "more"):
+        return None
+    return sessions.not_understood(next((word for word in words[1:] if word[:1] != "-"), "last"), error)
 
 
 def _folder_is_gone() -> UsageError | None:

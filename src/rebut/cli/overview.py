@@ -95,7 +95,9 @@ def _last(here: Path) -> list[str]:
     if newest is None:
         return []
     try:
-        status = session_status.status(sessions.load(newest.folder), sessions.running(newest.folder))
+        record = sessions.load(newest.folder)
+        with sessions.understood(newest.id):
+            status = session_status.status(record, sessions.running(newest.folder))
     except RebutError as error:
         status = error.message
     topic = " ".join(newest.opened.topic.split()) or newest.opened.protocol

@@ -24,10 +24,8 @@ def count(value: object) -> int | None:
 
 
 def amount(value: object) -> float | None:
-    """A number from 0 to `HIGHEST`, such as a price; None if the value is anything else."""
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= HIGHEST:
-        return None  # a higher whole number may fit into no float
-    return float(value)
+    """A number from 0 to `HIGHEST`, as a price is; None if the value is anything else, such as infinity."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= HIGHEST else None
 
 
 PLAIN = frozenset((str, int, float, bool, type(None)))

@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 from rebut.core.frozen import frozen
-from rebut.core.json_value import Json
+from rebut.core.json_value import Json, amount, count
 
 SCHEMA = 1
 
@@ -225,7 +225,43 @@ def to_json(event: Event) -> dict[str, Json]:
     return out
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "int": lambda value: count(value) is not None,
+    "bool": lambda value: isinstance(value, bool),
+    "int | None": lambda value: value is None or _is_number(value),
+    "float | None": lambda value: value is None or _is_number(value),
+    "FactClass": lambda value: isinstance(value, str),
+    "Sequence[str]": _is_texts,
+    "Mapping[str, str]": lambda value: isinstance(value, dict) and _is_texts([*value.values()]),
+    "Mapping[str, Json]": lambda value: isinstance(value, dict),
+    "Sequence[Mapping[str, Json]]": lambda value: (
+        isinstance(value, list) and all(isinstance(one, dict) for one in value)
+    ),
+    "Json": lambda value: True,
+}
+"""By the type of a field, as it is written: whether a value from a file has that type."""
+_KNOWN: Mapping[str, Callable[[Any], int | float | None]] = {"int | None": count, "float | None": amount}
+"""Numbers that a provider reported: one that cannot be true, such as 10^309 tokens, is unknown, like a missing one."""
+_READ = {kind: [(f.name, _FITS[str(f.type)], _KNOWN.get(str(f.type))) for f in fields(kind)] for kind in KINDS.values()}
+
+
 def from_json(data: Mapping[str, Any]) -> Event:
     """Read an event; KeyError or TypeError if it is not one."""
-    kind = KINDS[data["kind"]]
-    return kind(**{name: data[name] for name, _ in _DEFAULTS[kind] if name in data})
+    kind, values = KINDS[data["kind"]], dict[str, Any]()
+    for name, fits, known in _READ[kind]:
+        if name not in data:
+            continue
+        value = data[name]
+        if not fits(value):
+            raise TypeError(f"{kind.kind}: {name} is a {type(value).__name__}")
+        values[name] = known(value) if known else value
+    return kind(**values)

@@ -86,7 +86,7 @@ def parsed(name: str, data: bytes) -> Read:
                     f"{name}: written with event schema {found['schema']}, this rebut reads up to {SCHEMA}",
                     "Update rebut to read this session.",
                 )
-            line, follows = _line(found), found["prev"]
+            line, follows = line_of(found), found["prev"]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if end == len(data) - 1 and lines and not isinstance(found, dict):
                 break  # the last line is garbage: a block that was never flushed
@@ -123,7 +123,7 @@ class Tail:
         lines: list[Line] = []
         for number, raw in enumerate(added, 1):
             try:
-                line = _line(json.loads(raw.decode()))
+                line = line_of(json.loads(raw.decode()))
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 if number == len(added):  # it may be torn: the next process cuts it off
                     break
@@ -162,8 +162,10 @@ class Tail:
             return len(added) == 1
 
 
-def _line(found: Any) -> Line:
+def line_of(found: Any) -> Line:
     """A line from its JSON; KeyError or TypeError if it is not one."""
+    if not isinstance(found["at"], str):
+        raise TypeError("its time is not a text")
     return Line(found["seq"], found["at"], from_json(found), count(found.get("ran")))
 
 

@@ -306,5 +306,5 @@ def seconds(at: str) -> float:
     """A journal's time stamp as seconds since the epoch."""
     try:
         return datetime.fromisoformat(at).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0  # not a time: the hash chain shows whether the line was changed

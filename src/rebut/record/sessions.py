@@ -7,15 +7,17 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from rebut.core import files
-from rebut.core.errors import RecordError, UnknownSession, UsageError
+from rebut.core.errors import RecordAltered, RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.process_identity import runs
+from rebut.core.text import printable
 from rebut.record import journal, stores
-from rebut.record.events import Opened, from_json
+from rebut.record.events import Opened
 from rebut.record.record import Record
 
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
@@ -117,9 +119,9 @@ def first_event(folder: Path) -> FoundSession | None:
 
 def _found(folder: Path, line: bytes) -> FoundSession | None:
     try:
-        data = json.loads(line)
-        opened = from_json(data)
-        return FoundSession(folder.name, folder, data["at"], opened) if isinstance(opened, Opened) else None
+        first = journal.line_of(json.loads(line))
+        opened = first.event
+        return FoundSession(folder.name, folder, first.at, opened) if isinstance(opened, Opened) else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -194,6 +196,34 @@ def load(folder: Path) -> Record:
             f"Nothing was called. Start a new one; `rebut delete {folder.name}` removes the remains.",
         )
     return Record(lines)
+
+
+ODD = (TypeError, KeyError, AttributeError, ValueError, IndexError, ArithmeticError, RecursionError, AssertionError)
+"""What reading a record raises if a value in it is of another kind than the one that rebut wrote."""
+
+
+@contextmanager
+def understood(name: str) -> Iterator[None]:
+    """RecordAltered in place of the errors that odd values in the record of a session lead to, wherever they are read.
+
+    The events are checked when they are read; what is inside of facts, answers and outcomes is not.
+    """
+    try:
+        yield
+    except ODD as error:
+        raise not_understood(name, error) from error
+
+
+def not_understood(name: str, error: BaseException) -> RecordAltered:
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    where = f", at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
+    return RecordAltered(
+        f"session {name}: its record has a value that rebut does not write",
+        "Was its journal changed by something other than rebut? If not, this is a bug of rebut: report it with the "
+        f"words “{type(error).__name__}: {printable(str(error), 100)}{where}”.",
+    )
 
 
 def loader(root: Path) -> Callable[[str], Record | None]:

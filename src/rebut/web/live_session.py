@@ -50,7 +50,8 @@ class LiveSession:
             self._read.clear()
         self._read.extend(lines)
         for _ in range(len(self._read) if most is None else min(most, len(self._read))):
-            self.frames.append(self._made.take(self._read.popleft()))
+            with sessions.understood(self.folder.name):
+                self.frames.append(self._made.take(self._read.popleft()))
 
     @property
     def behind(self) -> bool:

@@ -27,19 +27,24 @@ def session_rows(found: Sequence[sessions.FoundSession]) -> list[Json]:
         row["models"] = [shown_spec(str(seat.get("spec", ""))) for seat in one.opened.seats]
         try:
             record = sessions.load(one.folder)
+            with sessions.understood(one.id):
+                row |= _state(record, sessions.running(one.folder))
         except RecordError as error:
-            out.append(row | {"status": f"unreadable: {error.message}", "state": "unreadable"})
-            continue
-        running = sessions.running(one.folder)
-        outcome, cost = outcome_of(record), record.spent()
-        row |= {"status": status(record, running), "usd": cost.usd, "time": duration(cost.seconds)}
-        row["state"] = "running" if running else "open"
-        if outcome:
-            row["state"] = "decided" if outcome.conclusive else "undecided"
-        if outcome and outcome.conclusive and outcome.review:
-            row |= {"status": headline(outcome)} | ({"state": "problems"} if outcome.review.shown else {})
-        out.append(row | {"calls": cost.calls, "forked_from": one.opened.forked_from})
+            row |= {"status": f"unreadable: {error.message}", "state": "unreadable"}
+        out.append(row)
     return out
+
+
+def _state(record: Record, running: str) -> dict[str, Json]:
+    """What a session came to, and at what cost."""
+    outcome, cost = outcome_of(record), record.spent()
+    row: dict[str, Json] = {"status": status(record, running), "usd": cost.usd, "time": duration(cost.seconds)}
+    row["state"] = "running" if running else "open"
+    if outcome:
+        row["state"] = "decided" if outcome.conclusive else "undecided"
+    if outcome and outcome.conclusive and outcome.review:
+        row |= {"status": headline(outcome)} | ({"state": "problems"} if outcome.review.shown else {})
+    return row | {"calls": cost.calls, "forked_from": record.opened.forked_from}
 
 
 def compared(fork: Record, root: Path) -> dict[str, Json]:

@@ -40,7 +40,8 @@ def list_command(everywhere: bool, number: int | None, as_json: bool) -> int:
     for one in found[:most]:
         try:
             record = sessions.load(one.folder)
-            verb, status = session_status.asked_by(record), _status(record, sessions.running(one.folder))
+            with sessions.understood(one.id):
+                verb, status = session_status.asked_by(record), _status(record, sessions.running(one.folder))
         except RecordError as error:
             verb, status = "", f"unreadable: {error.message}"
         row = {"id": one.id, "at": one.at, "protocol": one.opened.protocol, "topic": one.opened.topic, "status": status}

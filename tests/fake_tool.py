@@ -1,8 +1,10 @@
-"""A stand-in for a command-line tool on PATH: does what the plan in LC_FAKE_TOOL says, and notes how it was called.
+"""A stand-in for a command-line tool on PATH: does what the plan in PROGRAMDATA says, and notes how it was called.
 
 Run as a program it reproduces the ways of the real ones, each seen in a test of that tool: answers as an object, an
 array or lines, errors on stderr or dressed as an answer, paths in the prompt that are read, children that stay behind.
-Its variables begin with LC_ because rebut passes few of the user's variables to a tool, among them those of the locale.
+Its variables are some of Windows, since rebut passes only variables to a tool that it knows by name: PROGRAMDATA is the
+plan, APPDATA the log, PATHEXT the help, SYSTEMROOT the version; with COMSPEC nobody is logged in. The tools of
+`panel_tool.py` read no context file if LOCALAPPDATA names them, and are dead if USERPROFILE does.
 """
 
 from __future__ import annotations
@@ -121,10 +123,10 @@ def written(name: str, value: object) -> str:
 LAUNCHER = """#!/bin/sh
 for last; do :; done
 case "$last" in
-  --version) echo "{name} ${{LC_FAKE_VERSION:-999.0.0}} (a fake)"; exit ;;
-  --help) echo "${{LC_FAKE_HELP-{flags}}}"; exit ;;
-  status) test -z "$LC_FAKE_LOGGED_OUT"; exit ;;
-  list) test -n "$LC_FAKE_LOGGED_OUT" || echo "1 credentials"; exit ;;
+  --version) echo "{name} ${{SYSTEMROOT:-999.0.0}} (a fake)"; exit ;;
+  --help) echo "${{PATHEXT-{flags}}}"; exit ;;
+  status) test -z "$COMSPEC"; exit ;;
+  list) test -n "$COMSPEC" || echo "1 credentials"; exit ;;
 esac
 exec {python} -IS {file} {name} "$@"
 """
@@ -156,7 +158,7 @@ def log_in(home: Path) -> None:
 
 
 def main() -> None:
-    name, plan = sys.argv[1], json.loads(os.environ.get("LC_FAKE_TOOL", "{}"))
+    name, plan = sys.argv[1], json.loads(os.environ.get("PROGRAMDATA", "{}"))
     if plan.get("deaf"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "orphan" in plan:
@@ -167,7 +169,7 @@ def main() -> None:
     if plan.get("stdin") == "closed":
         os.close(0)
     prompt = "" if "stdin" in plan else sys.stdin.buffer.read().decode()
-    if log := os.environ.get("LC_FAKE_LOG"):
+    if log := os.environ.get("APPDATA"):
         seen = {p.relative_to(Path.cwd()).as_posix(): p.read_text() for p in Path.cwd().rglob("*") if p.is_file()}
         laid = {p.name: p.read_text() for p in Path.cwd().parent.glob("files/**/*") if p.is_file()}
         note = {"argv": sys.argv[2:], "env": dict(os.environ), "cwd": str(Path.cwd()), "prompt": prompt}

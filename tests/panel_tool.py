@@ -19,7 +19,7 @@ LAUNCHER = """#!/bin/sh
 for last; do :; done
 case "$last" in
   --version) echo "{name} 999.0.0"; exit ;;
-  --help) echo "$LC_FAKE_HELP"; exit ;;
+  --help) echo "$PATHEXT"; exit ;;
 esac
 exec {python} -IS {file} {name} "$@"
 """
@@ -39,10 +39,10 @@ def main() -> None:
     prompt = sys.stdin.buffer.read().decode()
     found = {p.relative_to(Path.cwd()).as_posix(): p.read_text() for p in Path.cwd().rglob("*") if p.is_file()}
     note = {"name": name, "argv": argv, "cwd": str(Path.cwd()), "found": found, "prompt": prompt}
-    Path(os.environ["LC_FAKE_LOG"], f"{name}-{uuid.uuid4().hex}.json").write_text(json.dumps(note))
-    if name in os.environ.get("LC_FAKE_DEAF", "").split():  # it reads no context file
+    Path(os.environ["APPDATA"], f"{name}-{uuid.uuid4().hex}.json").write_text(json.dumps(note))
+    if name in os.environ.get("LOCALAPPDATA", "").split():  # it reads no context file
         found = {}
-    if name in os.environ.get("LC_FAKE_DEAD", "").split():
+    if name in os.environ.get("USERPROFILE", "").split():
         out, err, code = fails(name, 401, "please log in")
         sys.stdout.write(out)
         sys.stderr.write(err)

@@ -85,7 +85,7 @@ def test_a_shipped_tool_is_read_along_if_it_can_be_and_gives_the_same_answer(tal
     # C14, C1
     place = fake_tool.install(talker.root / "bin", name)
     tool = tables.load_tools({})[name]
-    env = {"PATH": f"{place}:/usr/bin:/bin", "HOME": str(talker.root), "LC_FAKE_HELP": " ".join(tool.probe)}
+    env = {"PATH": f"{place}:/usr/bin:/bin", "HOME": str(talker.root), "PATHEXT": " ".join(tool.probe)}
     reply = talker.command(Command(tool, model="", effort="", env=env))
     assert reply.text == "I agree with the plan."
     streams = name in ("claude", "qwen", "copilot")

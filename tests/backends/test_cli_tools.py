@@ -38,7 +38,7 @@ class Bench:
         self.home.mkdir()
         self.bin = fake_tool.install(self.root / "bin", *NAMES, "mine")
         self.log = self.root / "log.json"
-        self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "LC_FAKE_LOG": str(self.log)}
+        self.env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "APPDATA": str(self.log)}
 
     def tool(self, name: str) -> Tool:
         return tools.load_tools(self.tables)[name]
@@ -48,7 +48,7 @@ class Bench:
     ) -> Command:
         tool = self.tool(name)
         workdir = plan.pop("workdir", None)
-        own = {**self.env, "LC_FAKE_HELP": " ".join(tool.probe), "LC_FAKE_TOOL": json.dumps(plan), **env}
+        own = {**self.env, "PATHEXT": " ".join(tool.probe), "PROGRAMDATA": json.dumps(plan), **env}
         return Command(tool, model=model, effort=effort, env=own, workdir=workdir)
 
     def ask(self, command: Command, prompt: str = "Is the plan sound?", **more: Any) -> Reply:
@@ -333,14 +333,14 @@ def test_a_file_that_is_no_program_is_missing(bench: Bench) -> None:  # C5
 @pytest.mark.parametrize("found", ["2.1.197", "1.999", "0"])
 def test_a_version_on_which_the_lockdown_is_not_known_to_hold_is_never_given_a_prompt(bench: Bench, found: str) -> None:
     # C9
-    error = bench.failure(bench.command(env={"LC_FAKE_VERSION": found}))
+    error = bench.failure(bench.command(env={"SYSTEMROOT": found}))
     assert error.kind == "missing tool" and "too old" in error.message and "2.1.325" in error.message
     assert "Install or update it" in error.hint and not bench.log.exists()
 
 
 def test_a_tool_whose_help_lacks_a_flag_of_the_lockdown_is_never_given_a_prompt(bench: Bench) -> None:  # C9
     flags = [flag for flag in bench.tool("claude").probe if flag != "--restricted"]
-    error = bench.failure(bench.command(env={"LC_FAKE_HELP": " ".join([*flags, "--restricted-mode"])}))
+    error = bench.failure(bench.command(env={"PATHEXT": " ".join([*flags, "--restricted-mode"])}))
     assert error.kind == "missing tool" and "does not have --restricted," in error.message
     assert not bench.log.exists()
 

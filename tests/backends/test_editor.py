@@ -158,7 +158,7 @@ def beside_a_tool(workspace: Path) -> dict[str, str]:
     """The proposer is a command-line tool, so that rebut ends what tools leave running."""
     fakes = fake_tool.install(workspace.parent / "bin", "claude")
     plan = json.dumps({"answers": duels.by_form()})
-    return {"proposer": "claude", "PATH": f"{fakes}:{os.environ['PATH']}", "LC_FAKE_TOOL": plan}
+    return {"proposer": "claude", "PATH": f"{fakes}:{os.environ['PATH']}", "PROGRAMDATA": plan}
 
 
 def test_what_the_editor_leaves_running_is_the_users_and_goes_on(workspace: Path) -> None:  # C1, C9

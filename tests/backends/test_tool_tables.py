@@ -201,7 +201,7 @@ def test_a_provider_that_the_user_named_like_a_shipped_tool_wins(tmp_path: Path)
 
 def test_a_tool_takes_a_seat_and_answers(tmp_path: Path) -> None:  # C1, C2
     env = {"PATH": f"{fake_tool.install(tmp_path / 'bin', 'claude')}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    env["LC_FAKE_HELP"] = " ".join(tools.load_tools({})["claude"].probe)
+    env["PATHEXT"] = " ".join(tools.load_tools({})["claude"].probe)
     spec = ModelSpec.parse("claude:opus@high")
     connection = connector(loaded(tmp_path), env, tmp_path)(spec)
     assert connection.family == "anthropic" and connection.price(1000, 1000) is None and not connection.patient
@@ -213,7 +213,7 @@ def test_a_seat_that_runs_out_of_time_hears_what_the_tool_said_last(tmp_path: Pa
     # It does not end when it is asked to, so that its end takes longer than what is left of the time.
     env = {"PATH": f"{fake_tool.install(tmp_path / 'bin', 'claude')}:/usr/bin:/bin", "HOME": str(tmp_path)}
     plan = '{"hang_on": "Hm?", "deaf": true}'
-    env |= {"LC_FAKE_HELP": " ".join(tools.load_tools({})["claude"].probe), "LC_FAKE_TOOL": plan}
+    env |= {"PATHEXT": " ".join(tools.load_tools({})["claude"].probe), "PROGRAMDATA": plan}
     spec = ModelSpec.parse("claude")
     connection = connector(loaded(tmp_path), env, tmp_path)(spec)
 
@@ -284,7 +284,7 @@ def test_a_command_given_as_a_path_must_be_an_absolute_one(tmp_path: Path, monke
 def test_version_and_flags_are_asked_of_the_tool_itself(tmp_path: Path) -> None:  # H13
     env = {"PATH": f"{fake_tool.install(tmp_path / 'bin', 'claude')}:/bin", "HOME": str(tmp_path)}
     tool = tools.load_tools({})["claude"]
-    asked = {**env, "LC_FAKE_VERSION": "2.1.400", "LC_FAKE_HELP": " ".join(tool.probe[1:])}
+    asked = {**env, "SYSTEMROOT": "2.1.400", "PATHEXT": " ".join(tool.probe[1:])}
     assert tools.version_in(asyncio.run(tools.ask(tool, asked, tool.version_args))) == "2.1.400"
     assert asyncio.run(tools.missing_flags(tool, asked)) == tool.probe[:1]
     assert tools.version_in(asyncio.run(tools.ask(tool, {"PATH": "/nowhere"}, tool.version_args))) == ""

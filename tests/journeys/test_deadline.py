@@ -198,7 +198,7 @@ time.sleep(600)
 """
     path, seats = voices.protocol(tmp_path, body), duels.seats(tmp_path)
     plan = json.dumps({"orphan": str(orphan), "alone": True, "hang": True})
-    env = {**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}", "LC_FAKE_TOOL": plan}
+    env = {**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}", "PROGRAMDATA": plan}
     words = [str(path), "Redis?", "--seat", "author=claude", "--seat", f"critic={seats['challenger']}"]
     for seconds in ("8", "32"):  # a busy machine takes its time to start the tool
         done = rebut("run", *words, "--deadline", seconds, "--json", env=env)

@@ -180,7 +180,7 @@ def test_a_server_here_without_the_model_is_told_to_load_it(tmp_path: Path) -> N
 def test_a_tool_that_is_refused_names_the_command(tmp_path: Path, status: int, message: str, fixes: str) -> None:
     out, err, code = fails("claude", status, message)
     path = install(tmp_path / "bin", "claude", "codex")
-    env = {"PATH": f"{path}:/usr/bin:/bin", "LC_FAKE_TOOL": json.dumps({"out": out, "err": err, "exit": code})}
+    env = {"PATH": f"{path}:/usr/bin:/bin", "PROGRAMDATA": json.dumps({"out": out, "err": err, "exit": code})}
     words = ("duel", "Redis?", "--proposer", "claude", "--challenger", "codex", "--rounds", "1")
     why, helps = error_of(*words, env=env, cwd=tmp_path)
     assert why.startswith("claude (proposer) did not answer: ") and message in why

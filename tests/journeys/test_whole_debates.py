@@ -233,7 +233,7 @@ def test_the_critic_is_the_model_that_did_not_write_the_change(
 ) -> None:  # J8 C2
     folder = fake_tool.install(shop.parent / "bin", "claude", "codex")
     fake_tool.log_in(own_home)
-    env = {"PATH": f"{folder}:{os.environ['PATH']}", "LC_FAKE_TOOL": json.dumps({"obeys": True})}
+    env = {"PATH": f"{folder}:{os.environ['PATH']}", "PROGRAMDATA": json.dumps({"obeys": True})}
     (own_home / "c.toml").write_text('[egress]\nallow = ["claude", "codex"]\n')
     env["REBUT_CONFIG"] = str(own_home / "c.toml")
     done = piped("cross", "--uncommitted", "--author", author, "--dry-run", "--json", env=env)
@@ -359,7 +359,7 @@ def test_tools_get_questions_by_standard_input_without_secrets(workspace: Path, 
     folder, log = fake_tool.install(workspace.parent / "bin", "claude", "codex"), workspace.parent / "call.json"
     fake_tool.log_in(own_home)
     plan = {"answers": duels.by_form()}
-    env = {"PATH": f"{folder}:{os.environ['PATH']}", "LC_FAKE_TOOL": json.dumps(plan), "LC_FAKE_LOG": str(log)}
+    env = {"PATH": f"{folder}:{os.environ['PATH']}", "PROGRAMDATA": json.dumps(plan), "APPDATA": str(log)}
     secret = "AKIA" + "Q3EGX7L2MNB4ZTRW"
     judge = duels.seats(workspace.parent)["judge"]
     words = ("duel", f"Redis for sessions, with key {secret}?", "--proposer", "claude", "--challenger", "codex")

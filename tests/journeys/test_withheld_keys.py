@@ -11,7 +11,10 @@ from repositories import commit, new
 
 KEYS = {
     **dict.fromkeys(("OPENAI_API_KEY", "GEMINI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN"), "leaked"),
-    **dict.fromkeys(("LC_SECRET", "MY_ODD_NAME", "mykey", "PGPASSWORD"), "leaked"),
+    **dict.fromkeys(
+        ("LC_SECRET", "LC_ANYTHING", "DYLD_ANYTHING", "PROGRAMFILES_OF_MINE", "MY_ODD_NAME", "mykey", "PGPASSWORD"),
+        "leaked",
+    ),
     "HTTPS_PROXY": "http://user:leaked@127.0.0.1:9",
 }
 
@@ -33,6 +36,7 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
+    monkeypatch.setenv("LC_TELEPHONE", "C.UTF-8")
     monkeypatch.setenv("SUDO_UID", "1000")
     return seen
 
@@ -44,7 +48,7 @@ def test_git_gets_no_key_and_no_proxy(seen: Path, tmp_path: Path) -> None:  # C9
     (seen / "git").unlink()  # so far, git was run by this test
     assert piped("review", "--with", "lint:ruff,rules", cwd=work).returncode == 0
     given = (seen / "git").read_text()
-    assert "HOME=" in given and "leaked" not in given
+    assert "HOME=" in given and "LC_TELEPHONE=C.UTF-8\n" in given and "leaked" not in given
     assert "SUDO_UID=1000\n" in given, "without it, git refuses the repository of the user who called sudo"
 
 
@@ -59,4 +63,5 @@ def test_a_key_under_the_name_of_a_language_setting_reaches_no_tool(seen: Path, 
     piped("doctor", cwd=tmp_path)
     for name in ("claude", "codex"):
         given = (seen / name).read_text()
-        assert "HOME=" in given and "LC_SECRET" not in given and "OPENAI_API_KEY" not in given
+        assert "HOME=" in given and "LC_TELEPHONE=C.UTF-8\n" in given and "OPENAI_API_KEY" not in given
+        assert not any(name in given for name in ("LC_SECRET", "LC_ANYTHING", "PROGRAMFILES_OF_MINE"))

@@ -43,8 +43,8 @@ class Shop:
         self.env = {
             **os.environ,
             "PATH": f"{self.bin}:/usr/bin:/bin",
-            "LC_FAKE_LOG": str(self.log),
-            "LC_FAKE_HELP": probes,
+            "APPDATA": str(self.log),
+            "PATHEXT": probes,
         }
         self.env["XDG_CACHE_HOME"] = str(self.root / "cache")
 
@@ -113,7 +113,7 @@ def test_a_tool_whose_lockdown_turns_the_file_off_is_given_it_another_way(shop: 
 
 
 def test_a_tool_that_does_not_read_its_file_is_told_in_the_prompt(shop: Shop) -> None:  # H1 H3
-    outcome = shop.hold("gemini", "codex", env={"LC_FAKE_DEAF": "gemini"})
+    outcome = shop.hold("gemini", "codex", env={"LOCALAPPDATA": "gemini"})
     assert outcome.heading == "CONSENSUS"
     [deaf], [other] = shop.challenges("gemini"), shop.challenges("codex")
     assert "# The Architect" in deaf["prompt"] and "# The Operator" not in other["prompt"]
@@ -126,7 +126,7 @@ def test_a_tool_that_does_not_read_its_file_is_told_in_the_prompt(shop: Shop) ->
 
 
 def test_every_tool_is_tried_before_it_is_counted_on(shop: Shop) -> None:  # H3
-    outcome = shop.hold("gemini", "codex", "qwen", env={"LC_FAKE_DEAD": "codex"})
+    outcome = shop.hold("gemini", "codex", "qwen", env={"USERPROFILE": "codex"})
     assert outcome.heading == "PARTIAL CONSENSUS (2 of 3)" and shop.challenges("codex") == []
     assert any(re.search(r"Operator \(Codex\) cannot be reached: auth", note) for note in outcome.notes)
     assert "❌ Operator (Codex): did not answer (auth" in outcome.final
@@ -134,7 +134,7 @@ def test_every_tool_is_tried_before_it_is_counted_on(shop: Shop) -> None:  # H3
 
 def test_when_nobody_can_be_reached_nothing_is_asked_and_the_doctor_is_named(shop: Shop) -> None:  # H3
     with pytest.raises(Aborted, match="too few challengers can be reached") as caught:
-        shop.hold("gemini", "codex", env={"LC_FAKE_DEAD": "gemini codex"})
+        shop.hold("gemini", "codex", env={"USERPROFILE": "gemini codex"})
     assert "rebut doctor" in caught.value.hint
     assert not any("lead" in key or "judge" in key for key in record().calls)
     outcome = asyncio.run(door.resume("last", env=shop.env))  # they logged in
@@ -145,7 +145,7 @@ def test_the_screen_names_the_doctor_when_no_tool_can_be_reached(shop: Shop) -> 
     said = panels.consensus()
     seats = panels.seats(shop.root / "seats", said, ())
     named = ("--lead", seats["lead"], "--judge", seats["judge"], "--challenger", "gemini", "--challenger", "codex")
-    done = cli("panel", panels.TOPIC, *named, env={**shop.env, "LC_FAKE_DEAD": "gemini codex"})
+    done = cli("panel", panels.TOPIC, *named, env={**shop.env, "USERPROFILE": "gemini codex"})
     assert done.returncode == 3 and "`rebut doctor` tests each of them." in " ".join(done.stderr.split())
 
 

@@ -120,11 +120,11 @@ def server() -> Iterator[Callable[..., str]]:
 
 def test_tools_are_found_with_their_version_and_an_old_one_is_not_usable(here: Here) -> None:  # C2 H13
     here.install("claude", "codex")
-    here.env["LC_FAKE_VERSION"] = "999.1.2"
+    here.env["SYSTEMROOT"] = "999.1.2"
     found = here.look()
     assert (found["claude"].about, found["claude"].specs) == ("999.1.2", (ModelSpec("claude"),))
     assert not found["gemini"].here and "npm install" in found["gemini"].advice
-    here.env["LC_FAKE_VERSION"] = "0.0.1"
+    here.env["SYSTEMROOT"] = "0.0.1"
     old = here.look()["codex"]
     assert old.here and not old.usable and "older than" in old.problem and "Update" in old.advice
 
@@ -263,7 +263,7 @@ def test_with_nothing_here_it_says_where_to_look(here: Here) -> None:
 
 def test_an_old_tool_is_told_of_and_not_seated(here: Here) -> None:  # C2
     here.install("claude")
-    here.env |= {"LC_FAKE_VERSION": "0.0.1", "OPENAI_API_KEY": "sk-test"}
+    here.env |= {"SYSTEMROOT": "0.0.1", "OPENAI_API_KEY": "sk-test"}
     assert any(n.startswith("not used: claude (older") for n in here.seat().notes)
 
 

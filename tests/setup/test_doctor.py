@@ -197,7 +197,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config.toml").write_text(NOWHERE)
     monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"expand": True}))  # gives its prompt back, with the word in it
+    monkeypatch.setenv("PROGRAMDATA", json.dumps({"expand": True}))  # gives its prompt back, with the word in it
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -238,7 +238,7 @@ def test_one_that_is_not_logged_in_leaves_one_family_and_code_3(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # H13 C17
     fake_tool.install(machine / "bin", "claude")
-    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"out": "", "err": "Not logged in\n", "exit": 1}))
+    monkeypatch.setenv("PROGRAMDATA", json.dumps({"out": "", "err": "Not logged in\n", "exit": 1}))
     assert enter(["doctor", "--json"]) == 3
     told = json.loads(capsys.readouterr().out)
     row, gone = told["providers"][0], {one["provider"]: one for one in told["missing"]}
@@ -265,11 +265,11 @@ def test_whether_each_tool_reads_its_context_file_is_shown(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # H13
     fake_tool.install(machine / "bin", "claude", "codex")
-    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True}))
+    monkeypatch.setenv("PROGRAMDATA", json.dumps({"obeys": True}))
     assert enter(["doctor"]) == 0
     out = capsys.readouterr().out
     assert "CLAUDE.md, read" in out and "AGENTS.md, read" in out and "passed:" not in out
-    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True, "blind": True}))
+    monkeypatch.setenv("PROGRAMDATA", json.dumps({"obeys": True, "blind": True}))
     assert enter(["doctor"]) == 0, "it can debate all the same"
     out = capsys.readouterr().out
     assert "CLAUDE.md, not read" in out and "a panel writes this tool's persona into the prompt instead" in out
@@ -279,13 +279,13 @@ def test_deep_shows_whether_each_tool_reads_its_context_file(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # H13, H3
     fake_tool.install(machine / "bin", "claude", "codex")
-    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True}))
+    monkeypatch.setenv("PROGRAMDATA", json.dumps({"obeys": True}))
     assert enter(["doctor", "--deep"]) == 0
     out, err = capsys.readouterr()
     assert "CLAUDE.md, read" in out and "AGENTS.md, read" in out
     assert "passed: schema reply, non-ASCII, 200 kB prompt, context file" in out
     assert "making 10 small calls" in err
-    monkeypatch.setenv("LC_FAKE_TOOL", json.dumps({"obeys": True, "blind": True}))
+    monkeypatch.setenv("PROGRAMDATA", json.dumps({"obeys": True, "blind": True}))
     assert enter(["doctor", "--deep", "--json"]) == 0, "it can debate; its persona must go into the prompt"
     for row in json.loads(capsys.readouterr().out)["providers"]:
         assert [c["name"] for c in row["checks"] if not c["passed"]] == ["context file"]
@@ -298,7 +298,7 @@ def test_a_tool_that_shows_no_login_is_tried_all_the_same(
     machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:  # H13
     fake_tool.install(machine / "bin", "claude")
-    monkeypatch.setenv("LC_FAKE_LOGGED_OUT", "1")
+    monkeypatch.setenv("COMSPEC", "1")
     assert enter(["doctor", "--json"]) == 3
     row = json.loads(capsys.readouterr().out)["providers"][0]
     assert row["can_debate"] and row["login"] is True and "rebut does not choose it itself" in row["problem"]

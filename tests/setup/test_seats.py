@@ -36,7 +36,7 @@ def here(tmp_path: Path, server: Loopback) -> Here:
     made = Here(tmp_path)
     made.install("claude", "codex")
     made.env |= {"GEMINI_API_KEY": "sk-test", "GOOGLE_GEMINI_BASE_URL": server.url, "TERM": "dumb", "LANG": "C.UTF-8"}
-    made.env |= {"LC_FAKE_TOOL": json.dumps({"answers": SAID}), "LC_FAKE_LOG": str(tmp_path / "called")}
+    made.env |= {"PROGRAMDATA": json.dumps({"answers": SAID}), "APPDATA": str(tmp_path / "called")}
     return made
 
 
@@ -61,7 +61,7 @@ def test_nothing_is_called_before_it_can_be_seen_who_sits_where(here: Here, serv
 
     def ready(record: Record, folder: Path) -> None:
         if not record.answers:
-            assert not Path(here.env["LC_FAKE_LOG"]).exists() and server.calls == 0
+            assert not Path(here.env["APPDATA"]).exists() and server.calls == 0
             seen.append({str(s["seat"]): str(s["spec"]) for s in record.opened.seats})
 
     outcome = rebut.run("duel", "Redis or not?", workspace=here.root, env=here.env, on_ready=ready)
@@ -72,9 +72,9 @@ def test_nothing_is_called_before_it_can_be_seen_who_sits_where(here: Here, serv
 @pytest.mark.parametrize(
     ("env", "why"),
     [
-        ({"LC_FAKE_LOGGED_OUT": "1"}, "no login was found"),
-        ({"LC_FAKE_HELP": "--tools --effort"}, "--restricted"),
-        ({"LC_FAKE_VERSION": "0.0.1"}, "older than"),
+        ({"COMSPEC": "1"}, "no login was found"),
+        ({"PATHEXT": "--tools --effort"}, "--restricted"),
+        ({"SYSTEMROOT": "0.0.1"}, "older than"),
     ],
 )
 def test_a_tool_that_could_not_speak_safely_is_not_seated_and_the_reason_is_shown(
@@ -84,7 +84,7 @@ def test_a_tool_that_could_not_speak_safely_is_not_seated_and_the_reason_is_show
     assert code == 0, screen
     told = " ".join(screen.partition("round 1")[0].split())
     assert "not used: claude (" in told and why in told
-    assert not Path(here.env["LC_FAKE_LOG"]).exists(), "no prompt went to it"
+    assert not Path(here.env["APPDATA"]).exists(), "no prompt went to it"
     assert "self-debate" in told, "the key alone is left"
 
 
@@ -94,7 +94,7 @@ def test_without_a_terminal_only_what_is_listed_debates(here: Here, server: Loop
 
     with pytest.raises(rebut.UsageError, match="needs a proposer"):
         run()
-    assert server.calls == 0 and not Path(here.env["LC_FAKE_LOG"]).exists()
+    assert server.calls == 0 and not Path(here.env["APPDATA"]).exists()
     here.write('[egress]\nallow = ["codex", "google"]\n')
     outcome = run()
     assert {str(s.spec) for s in outcome.seats} == {"codex", "google:gemini-3.8-flash"}

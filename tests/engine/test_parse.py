@@ -252,3 +252,24 @@ def test_a_field_that_is_nested_deep_is_unreadable_or_ignored_at_every_depth(dep
     reply = f'{words}{{"position":"a{escape}","zzz":{"[" * depth}{"]" * depth}}}'
     with pytest.raises(UnreadableReply):
         parse(reply, Opening)
+
+
+# too much
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        {"notes": [{"text": "x"}] * 1001},
+        {"notes": [], "more": ["x"] * 1001},
+        {"notes": [{"text": "x", "evidence": [{"place": "a.py:1"}] * 100}] * 10},
+    ],
+)
+def test_more_items_than_can_be_compared_are_sent_back(sheet: dict[str, Any]) -> None:  # C8 D7
+    with pytest.raises(UnreadableReply, match=r"have 1,0\d\d items; at most 1,000 are read"):
+        parse(dump({"position": "x", **sheet}), Sheet)
+
+
+def test_a_thousand_items_are_read() -> None:  # C8
+    found = parse(dump({"position": "x", "notes": [{"text": "x"}] * 1000, "unknown": [1] * 5000}), Sheet)
+    assert len(found.notes) == 1000

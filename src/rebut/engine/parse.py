@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,6 +26,8 @@ T = TypeVar("T", bound="Form")
 _Reader = Callable[[str], dict[str, object] | None]
 
 MAX_REPLY = 4_000_000
+MOST_ITEMS = 1_000
+"""In all lists of a reply. Points are compared with each other and their citations looked up: 6,000 take minutes."""
 MOST_FENCES = 8
 MOST_OBJECTS = 1_000
 MOST_BRACES = 50_000
@@ -185,6 +187,11 @@ def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -
 
     try:
         given = found if plain else _tidy(found)
+        if (items := _items([given[name] for name in schema.model_fields if name in given])) > MOST_ITEMS:
+            raise _DoesNotFit(
+                f"the lists in the reply have {items:,} items; at most {MOST_ITEMS:,} are read. "
+                "Give the most important ones"
+            )
         try:
             value = schema.model_validate(given)
         except ValidationError as error:
@@ -199,6 +206,17 @@ def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -
         # Such as a server's error message: if every field has a default, it would count as a form without objections.
         raise _DoesNotFit("the reply has none of the fields that were asked for")
     return value
+
+
+def _items(values: Iterable[object]) -> int:
+    """How many items all lists in these values have."""
+    total = 0
+    for value in values:
+        if isinstance(value, list):
+            total += len(value) + _items(value)
+        elif isinstance(value, dict):
+            total += _items(value.values())
+    return total
 
 
 def _odd_name(given: object, schema: type[Form]) -> tuple[str, str] | None:

@@ -124,3 +124,14 @@ def test_an_export_is_not_written_through_a_linked_folder_of_the_workspace(
     assert enter(["export", two[0], "-o", "docs/out.md"]) == 2
     assert "is a symbolic link" in capsys.readouterr().err and list(outside.iterdir()) == []
     assert enter(["export", two[0], "-o", str(outside / "out.md")]) == 0, "named as it is, it is the user's choice"
+
+
+@pytest.mark.parametrize("command", [["list"], ["show", "last"], ["demo"], ["delete", "last", "--yes"]])
+def test_a_home_that_is_a_file_is_an_error_and_not_an_empty_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:  # C11
+    home = tmp_path / "home"
+    home.write_text("a file")
+    monkeypatch.setenv("REBUT_HOME", str(home))
+    assert enter(command) == 2
+    assert f"REBUT_HOME: {home} is not a folder" in capsys.readouterr().err and home.read_text() == "a file"

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,11 +58,14 @@ def how_to_move(env: Mapping[str, str] | None = None) -> str:
 
 
 def _owned(folder: Path) -> Path:
-    """The folder; UsageError if it belongs to another user, who could change every record in it."""
+    """The folder; UsageError if it belongs to another user, who could change every record in it, or is a file."""
     try:
-        owner = folder.stat().st_uid
+        there = folder.stat()
     except OSError:
         return folder  # it does not exist yet, or the error appears when it is used
+    owner = there.st_uid
+    if not stat.S_ISDIR(there.st_mode):
+        raise UsageError(f"REBUT_HOME: {folder} is not a folder", "Set it to a folder of your own.")
     if owner not in (os.geteuid(), 0):
         raise UsageError(f"REBUT_HOME: {folder} belongs to another user", "Set it to a folder of your own.")
     return folder

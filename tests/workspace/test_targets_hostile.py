@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
+import crosses
 import pytest
 import voices
 from repositories import commit, git, new, small
 from targeting import paths, refused, target
 
 from rebut.ci import apply
+from rebut.core.errors import UsageError
+from rebut.workspace.git import GitFailed
 
 SCOPES = ("uncommitted", "commit:HEAD", "base:old", "range:old..HEAD", "range:old...HEAD", "file:src/cache.py", "")
 HOOKS = (
@@ -245,3 +250,22 @@ def test_a_repository_of_another_owner_is_refused_with_gits_reason_and_the_way_o
     assert "dubious ownership" in said and f"safe.directory {repo}" in said
     done = voices.cli("review", cwd=repo)
     assert done.returncode == 2 and "dubious ownership" in done.stderr and "safe.directory" in done.stderr
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", ".git/info/exclude"])
+def test_a_pipe_that_git_would_read_is_refused_at_once(name: str, tmp_path: Path) -> None:  # C16
+    folder = crosses.repository(tmp_path / "work")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    began = time.monotonic()
+    with pytest.raises(UsageError, match=f"{re.escape(name)} is a named pipe"):
+        crosses.review(folder, {"r1/critique@critic": crosses.critique()})
+    assert time.monotonic() - began < 20
+
+
+def test_after_a_timeout_a_pipe_in_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # C16
+    folder = crosses.repository(tmp_path / "work")
+    os.mkfifo(folder / "api/.gitignore")
+    monkeypatch.setattr("rebut.workspace.git.TIMEOUT", 1.0)
+    with pytest.raises(GitFailed, match=r"api/\.gitignore is a named pipe"):
+        crosses.review(folder, {"r1/critique@critic": crosses.critique()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     import asyncio
 
 TIMEOUT = 60.0
+RULES = (".gitignore", ".gitattributes", ".git/info/exclude", ".git/info/attributes")
+"""Files that git reads by itself. If one is a named pipe, git waits for ever for somebody who writes into it."""
+MOST_FOLDERS = 20_000
 OUTPUT_CAP = 256_000_000
 MOST_FILTERS = 200
 LONGEST_ALTERNATES = 64_000
@@ -79,6 +83,27 @@ class GitFailed(RebutError):
     def __init__(self, message: str, hint: str = "", said: str = "") -> None:
         super().__init__(message, hint)
         self.said = said
+
+
+def _is_pipe(path: Path) -> bool:
+    try:
+        return stat.S_ISFIFO(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _pipe_below(top: Path) -> Path | None:
+    """A file with rules for git that is a named pipe, in a folder below `top`; None if there is none."""
+    for _, (folder, folders, names) in zip(range(MOST_FOLDERS), os.walk(top), strict=False):
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in RULES[:2]:
+            if name in names and _is_pipe(path := Path(folder, name)):
+                return path
+    return None
+
+
+def _waits(pipe: Path) -> GitFailed:
+    return GitFailed(f"{pipe} is a named pipe, and git would wait for it for ever", "Remove it, or put a file there.")
 
 
 @frozen
@@ -227,6 +252,8 @@ class Git:
         from rebut.workspace.git_queue import git_queue
 
         argv, env = self._argv(*args), {**self._env(), **more}
+        if pipe := next(filter(_is_pipe, (self.top / name for name in RULES)), None):
+            raise _waits(pipe)
         try:
             ended = await git_queue().run(
                 (self.top, argv, feed, cap, frozenset(env.items())),
@@ -235,6 +262,8 @@ class Git:
         except OSError as error:
             raise self._not_started(error) from error
         if ended.cut == "time":
+            if pipe := await event_loop.in_thread(_pipe_below, self.top):
+                raise _waits(pipe)
             raise GitFailed(f"git {args[0]} took longer than {TIMEOUT:.0f} s in {self.top}")
         if ended.cut == "size":
             raise GitFailed(f"git {args[0]} prints more than {cap:,} bytes in {self.top}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import threading
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +15,7 @@ from hosts import LEGACY, MODERN, beside, inside, talk
 from mcp.client import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim, advertise
 
+from rebut.mcp import debate_process
 from rebut.mcp.server import TASKS
 
 
@@ -124,3 +128,17 @@ def test_a_client_that_cannot_read_a_task_gets_none(shop: Path, own_home: Path, 
 
     # A legacy client may name the extension all the same.
     talk(inside(shop, era, extensions=[advertise(TASKS)] if era == LEGACY else []), use)
+
+
+def test_the_error_of_a_debate_may_be_long() -> None:  # C14
+    reading, writing = os.pipe()
+    line = b'{"error": "' + b"x" * 300_000 + b'"}\n'
+
+    def write() -> None:
+        with os.fdopen(writing, "wb") as file:
+            file.write(line)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    assert asyncio.run(debate_process._first_line(reading)) == line
+    thread.join()

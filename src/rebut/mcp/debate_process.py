@@ -37,6 +37,10 @@ DRAIN = 10.0
 """Seconds that calls in flight get after SIGTERM."""
 
 
+LONGEST = 64_000_000
+"""Bytes of the first line. An error may repeat what the host's model wrote, which may be of any length."""
+
+
 async def start_debate(request: Mapping[str, Any], folder: Path) -> str:
     """Start the requested debate and return its session. Raises an error if it failed before it had one."""
     with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as printed:
@@ -67,7 +71,7 @@ async def start_debate(request: Mapping[str, Any], folder: Path) -> str:
 
 
 async def _first_line(handle: int) -> bytes:
-    reader = asyncio.StreamReader()
+    reader = asyncio.StreamReader(limit=LONGEST)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(handle, "rb")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import crosses
@@ -53,3 +54,20 @@ def test_no_result_is_written_through_a_link(what: str, out: str, place: Path, t
     assert done.returncode == 2 and "is a symbolic link" in done.stderr, done.stdout + done.stderr
     assert list((tmp_path / "outside").iterdir()) == []
     assert not sessions.home().exists() or not list(sessions.home().iterdir()), "no model was called"
+
+
+@pytest.mark.parametrize("out", ["linked/made", "linked", "api/../linked/made"])
+@pytest.mark.parametrize("option", ["--state-dir", "--save"])
+def test_no_folder_of_a_debate_is_made_through_a_link(option: str, out: str, place: Path, tmp_path: Path) -> None:
+    # C16
+    done = piped("review", option, out, *seats(tmp_path / "seats"), cwd=place)
+    assert done.returncode == 2 and "is a symbolic link" in done.stderr, done.stdout + done.stderr
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_an_export_does_not_wait_for_a_reader(place: Path, tmp_path: Path) -> None:  # C16
+    id = duels.duel(tmp_path).session
+    os.mkfifo(tmp_path / "pipe")
+    for words in (["-o", str(tmp_path / "pipe"), "--force"], ["--format", "comment", "--previous", str(place)]):
+        done = piped("export", id, *words, cwd=place)
+        assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr

@@ -64,7 +64,10 @@ def chosen_folder(asked: Preparation, setting: str) -> str | None:
         return ""
     if not chosen:
         return None
-    folder = real(asked.workspace / Path(str(chosen)).expanduser())
+    named = asked.workspace / Path(str(chosen)).expanduser()
+    if link := files.link_below(files.repository(asked.workspace), named):
+        raise UsageError(f"{link} is a symbolic link, and rebut does not write through links", f"Name {real(named)}.")
+    folder = real(named)
     if why := files.not_writable(folder):
         raise UsageError(f"--{setting.replace('_', '-')} {chosen} cannot be used: {why}", "Name a folder.")
     return str(folder)

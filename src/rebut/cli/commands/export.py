@@ -107,8 +107,10 @@ def export_command(
     if output.exists() and not force:
         raise UsageError(f"{output} already exists", "Use --force to replace it.")
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        # Without O_NONBLOCK, opening a named pipe that nobody reads would wait for ever.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
         with os.fdopen(os.open(output, flags, 0o666), "wb") as file:
+            os.set_blocking(file.fileno(), True)
             file.write(text.encode("utf-8", "replace"))
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}") from error
@@ -200,10 +202,11 @@ def _comment(what: str, *, repository: str, commit: str, site: str, previous: Pa
 
 
 def _read(file: Path) -> str:
+    from rebut.core import files
     from rebut.core.errors import UsageError
 
     try:
-        return file.read_text("utf-8", errors="replace")
+        return files.read(file, pipes=True).decode("utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from error
 

@@ -186,7 +186,7 @@ def _filled(found: dict[str, object], schema: type[T], *, plain: bool = False) -
     from pydantic_core import ValidationError
 
     try:
-        given = found if plain else _tidy(found)
+        given: Any = found if plain else _tidy(found)
         if (items := _items([given[name] for name in schema.model_fields if name in given])) > MOST_ITEMS:
             raise _DoesNotFit(
                 f"the lists in the reply have {items:,} items; at most {MOST_ITEMS:,} are read. "

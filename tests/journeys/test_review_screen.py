@@ -498,3 +498,24 @@ def test_files_that_the_base_commit_permits_to_leave_unread_are_accepted_and_tol
     git(shop, "add", "b.dat")
     done = voices.cli(*words, cwd=shop)
     assert done.returncode == 3 and "nothing was reviewed: none of the 2 files of the change was read" in done.stderr
+
+
+@pytest.fixture
+def planned(shop: Path) -> dict[str, Any]:
+    """A plan whose own third line has words that the critic quotes from another file, which it would fix."""
+    (shop / "src").mkdir()
+    (shop / "src/app.py").write_text("import os\n\nTTL = 3600\n\ndef live():\n    return TTL\n")
+    (shop / "p.md").write_text("# Plan\n\nWe keep TTL = 3600 for now.\n\nDone.\n")
+    git(shop, "add", ".")
+    git(shop, "commit", "-q", "-m", "plan")
+    return found(crosses.raised(evidence=[duels.cite("src/app.py:3", "TTL = 3600")], fix="TTL = 60"))
+
+
+def test_a_plan_shows_the_lines_of_the_cited_file_and_not_its_own(shop: Path, planned: dict[str, Any]) -> None:  # K9
+    done = review(shop, planned, "p.md", verb="plan")
+    assert done.returncode == 0 and "  src/app.py:3  P1" in done.stdout, done.stderr
+    (shop / "src/app.py").write_text("changed\n" * 9)  # later, the lines are as they were reviewed
+    for screen in (done.stdout, voices.cli("show", "last", cwd=shop).stdout):
+        rows = screen.splitlines()
+        assert "    > 3 | TTL = 3600" in rows and "      5 | def live():" in rows
+        assert "    fix    - TTL = 3600" in rows and "We keep" not in screen

@@ -137,6 +137,17 @@ def test_a_citation_in_a_later_round_shows_the_version_that_was_under_review(sho
     assert shown == {(0, "    commit(order)"), (1, "    charge(order)")}
 
 
+def test_a_line_of_a_file_is_never_shown_from_the_text_under_review(tmp_path: Path) -> None:
+    """In a folder without git no copy is kept."""
+    place = tmp_path / "plain"
+    place.mkdir()
+    said = {"r1/critique@critic": crosses.proposal(crosses.raised(evidence=[duels.cite("src/app.py:3", "TTL = 3600")]))}
+    said["r1/judgement@judge"] = crosses.judgement("E")
+    wanted = Wanted("proposal", content="# Plan\n\nWe keep TTL = 3600.\n")
+    for one, found in at(crosses.review(place, said, wanted), "src/app.py:3"):
+        assert "lines" not in found and found["note"], one
+
+
 def test_a_section_of_the_text_under_review_is_shown(shop: Path) -> None:
     raised = crosses.raised("A replica is needed.", "## Cost")
     raised["evidence"] = [duels.cite("## Cost", "A replica is not needed.")]

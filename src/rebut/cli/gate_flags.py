@@ -15,6 +15,7 @@ from rebut.ci.gate import GatedReview, GateGrounds, stand
 from rebut.ci.output_formats import commands, log
 from rebut.ci.recorded_reviews import Review, is_out_of_reach, reviewed_target
 from rebut.cli.commands.gate import rows
+from rebut.cli.debated_versions import shown_review
 from rebut.cli.output import say, width
 from rebut.cli.runner import Judged
 from rebut.core import files
@@ -248,7 +249,7 @@ class Gating:
         if self.verb:
             extra["heading"] = review.heading(found.outcome, self.target)
             extra["decision"] = review.decided(found.outcome, self.target)
-        ending = partial(review.ending, target=self.target, brief=self.quiet) if self.verb else terminal.ending
+        ending = partial(shown_review, target=self.target, brief=self.quiet) if self.verb else terminal.ending
         if self.form:
             code = found.ruling.code if self.held.asked_for else outcome.exit_code
             return Judged(found.outcome, code, failed=failed, instead=self._as_text(found))

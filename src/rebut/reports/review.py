@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rebut.core.text import counted, cut, squeeze
 from rebut.domain.amounts import duration, money
@@ -43,9 +43,11 @@ def ending(
     everything: bool = False,
     brief: bool = False,
 ) -> str:
+    files: Mapping[str, str] | None = None,
     """The findings, the gravest first; then a line that sums them up, and the commands that can follow.
 
     With `brief`, only the commands that resume the review, or apply its patch or fixes, are named.
+    `files` are the texts of cited files besides those of the target, by the path as it is cited.
     """
     made = outcome.review
     assert made is not None
@@ -58,7 +60,7 @@ def ending(
     most = len(blocks) if everything else MOST_BLOCKS
     framed = set[str]()
     for finding in blocks[:most]:
-        rows += [*block(finding, target, width, framed), ""]
+        rows += [*block(finding, target, files or {}, width, framed), ""]
     if rest := blocks[most:]:
         rows += hanging(f"  {len(rest)} more, with the code in `rebut show {short or 'ID'} --all`:", width, 4)
         rows += [*finding_table(rest, width), ""]
@@ -192,7 +194,7 @@ def unlisted_citations(made: ReviewResult, target: Target) -> Sequence[str]:
     return () if any(CHECK in f.voices for f in made.findings) else absent_citations(target)
 
 
-def block(f: ReviewFinding, target: Target, width: int, framed: set[str]) -> list[str]:
+def block(f: ReviewFinding, target: Target, files: Mapping[str, str], width: int, framed: set[str]) -> list[str]:
     """One finding: place, severity, what is wrong; the code, the check, what to do, and the fix as a diff.
 
     `framed` has the code shown for earlier findings, which is not repeated; the code of this finding is added.
@@ -202,14 +204,14 @@ def block(f: ReviewFinding, target: Target, width: int, framed: set[str]) -> lis
     space = min(width, 100) - len(head) - len(status) - 2
     rows = [f"{head}{' ' * space}{status}"] if space >= 2 else [head, *hanging(f"    {status}", width, 4)]
     rows += hanging(f"    {squeeze(f.text)}", width, 4)
-    if frame := _frame(f, target, width):
+    if frame := _frame(f, target, files, width):
         shown = "\n".join(frame)
         rows += ["    code   as above"] if shown in framed else frame
         framed.add(shown)
     rows += _check(f, width)
     if f.action:
         rows += hanging(f"    to do  {squeeze(f.action)}", width, 11)
-    return rows + _fix(f, target, width)
+    return rows + _fix(f, target, files, width)
 
 
 def _status(f: ReviewFinding) -> Iterable[str]:
@@ -248,20 +250,14 @@ def finding_table(findings: Sequence[ReviewFinding], width: int) -> list[str]:
 # the code that a finding cites
 
 
-def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | None:
+def _lines(f: ReviewFinding, target: Target, files: Mapping[str, str]) -> tuple[list[str], int, int] | None:
     """All lines of the cited file or text, and the numbers of the first and the last cited line; None if unknown."""
     path, _, lines = f.place.rpartition(":")
     first, _, last = lines.partition("-")
     if f.mark == "absent" or not first.isdecimal():
         return None
-    texts = {c.path: c.after for c in target.changes if c.after is not None}
-    for name in (target.file, target.path):
-        if name:
-            texts.setdefault(name, target.given or target.text)
-    start, text = int(first), texts.get(path)
-    if text is None and target.text and f.quote:  # the text under review, whose file has no name here
-        there = target.text.split("\n")[start - 1 : start]
-        text = target.text if there and f.quote.strip().split("\n")[0] in there[0] else None
+    given = {name: target.given or target.text for name in (target.file, target.path) if name}
+    start, text = int(first), {**given, **files, **target.texts}.get(path)
     if text is None:
         return None
     rows = text.split("\n")
@@ -273,8 +269,8 @@ def _lines(f: ReviewFinding, target: Target) -> tuple[list[str], int, int] | Non
     return None if is_other_version else (rows, start, end)
 
 
-def _frame(f: ReviewFinding, target: Target, width: int) -> list[str]:
-    found = _lines(f, target)
+def _frame(f: ReviewFinding, target: Target, files: Mapping[str, str], width: int) -> list[str]:
+    found = _lines(f, target, files)
     if found is None:
         return []
     rows, start, end = found
@@ -299,9 +295,9 @@ def _check(f: ReviewFinding, width: int) -> list[str]:
     return rows
 
 
-def _fix(f: ReviewFinding, target: Target, width: int) -> list[str]:
+def _fix(f: ReviewFinding, target: Target, files: Mapping[str, str], width: int) -> list[str]:
     """The fix as a small diff."""
-    found = _lines(f, target)
+    found = _lines(f, target, files)
     if not f.fix or found is None:
         return []
     rows, start, end = found

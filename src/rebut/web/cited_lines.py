@@ -52,6 +52,8 @@ class CitedLines:
                 return _excerpt(read.path, read.lines, place.start, place.end, evidence.quote)
             if isinstance(read, Missing | UnreadableFile) and place.kind == "file":
                 return {"note": f"{read.path}: {read.why}"}
+        elif place.kind == "file":  # no other text has the lines of a file
+            return {"note": evidence.note or "no copy of the file was kept"}
         for title, text in self._texts(cited):
             lines = Text.of(title, text).lines
             if place.start:

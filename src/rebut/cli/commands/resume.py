@@ -252,6 +252,7 @@ def with_parent(outcome: Outcome) -> Judged:
     from rebut.cli.runner import Judged
     from rebut.domain.session_status import asked_by
     from rebut.record import sessions
+    from rebut.cli.debated_versions import shown_review
     from rebut.reports import review
 
     record = sessions.load(sessions.home() / outcome.session)
@@ -259,7 +260,7 @@ def with_parent(outcome: Outcome) -> Judged:
     if outcome.review and asked_by(record):
         target = reviewed_target(record)
         extra = {"heading": review.heading(outcome, target), "decision": review.decided(outcome, target)}
-        judged = replace(judged, extra=extra, ending=partial(review.ending, target=target))
+        judged = replace(judged, extra=extra, ending=partial(shown_review, target=target))
     if pair is None:
         return judged
     return replace(judged, rows=tuple(pair.rows(width())), extra={**judged.extra, **pair.to_json()})

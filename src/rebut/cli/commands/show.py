@@ -117,10 +117,12 @@ def _ending(
     """The outcome of a session, in the words of the command that it was started with."""
     from rebut.ci.recorded_reviews import reviewed_target
     from rebut.domain.session_status import asked_by
-    from rebut.reports import review, terminal
+    from rebut.reports import terminal
 
     if outcome.review and asked_by(record):
-        return review.ending(outcome, target=reviewed_target(record), width=width, told=told, everything=everything)
+        from rebut.cli.debated_versions import shown_review
+
+        return shown_review(outcome, target=reviewed_target(record), width=width, told=told, everything=everything)
     return terminal.ending(outcome, width=width, told=told, everything=everything, points=points)
 
 

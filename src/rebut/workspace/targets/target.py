@@ -79,6 +79,11 @@ class Target:
         return bool(self.given and self.scope) and not self.scope.startswith("file:")
 
     @property
+    def texts(self) -> dict[str, str]:
+        """The new side of every changed file that has one."""
+        return {change.path: change.after for change in self.changes if change.after is not None}
+
+    @property
     def prose(self) -> str:
         """The text without the lines that stand for code."""
         stand_ins = {f"({change.path})" for change in self.changes}

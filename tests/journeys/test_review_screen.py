@@ -519,3 +519,11 @@ def test_a_plan_shows_the_lines_of_the_cited_file_and_not_its_own(shop: Path, pl
         rows = screen.splitlines()
         assert "    > 3 | TTL = 3600" in rows and "      5 | def live():" in rows
         assert "    fix    - TTL = 3600" in rows and "We keep" not in screen
+
+
+def test_apply_is_offered_only_where_a_fix_can_be_applied(shop: Path, planned: dict[str, Any]) -> None:
+    assert "rebut apply" not in review(shop, planned, "p.md", verb="plan").stdout  # the fix is for another file
+    assert "none of its findings has a fix" in voices.cli("apply", "last", cwd=shop).stderr
+    (shop / "src/app.py").write_text("import os\n\nTTL = 3600\n")
+    assert "fixes: rebut apply" in review(shop, planned).stdout
+    assert voices.cli("apply", "last", "--check", cwd=shop).returncode == 0

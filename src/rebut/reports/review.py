@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rebut.core.text import counted, cut, squeeze
 from rebut.domain.amounts import duration, money
 from rebut.domain.doubts import ONLY_ACCEPTED
+from rebut.domain.fixes import fixes
 from rebut.domain.outcome import BY_PROGRAMS, Outcome, Seated
 from rebut.domain.review_result import CHECK, OUTSIDE, ReviewFinding, ReviewResult
 from rebut.record.record import Record
@@ -42,12 +43,12 @@ def ending(
     told: Sequence[str] = (),
     everything: bool = False,
     brief: bool = False,
-) -> str:
     files: Mapping[str, str] | None = None,
+) -> str:
     """The findings, the gravest first; then a line that sums them up, and the commands that can follow.
 
-    With `brief`, only the commands that resume the review, or apply its patch or fixes, are named.
     `files` are the texts of cited files besides those of the target, by the path as it is cited.
+    With `brief`, only the commands that resume the review, or apply its patch or fixes, are named.
     """
     made = outcome.review
     assert made is not None
@@ -77,7 +78,7 @@ def ending(
     rows += hanging(f"  {summary(outcome, target)}", width, 4)
     for note in _notes(outcome, told):
         rows += labelled("note", note, width)
-    return "\n".join([*rows, *_next(outcome, made, short, width, brief)])
+    return "\n".join([*rows, *_next(outcome, made, target, short, width, brief)])
 
 
 def headline(outcome: Outcome, target: Target | None = None) -> str:
@@ -360,7 +361,7 @@ def _notes(outcome: Outcome, told: Sequence[str]) -> list[str]:
     return shown
 
 
-def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: bool) -> list[str]:
+def _next(outcome: Outcome, made: ReviewResult, target: Target, short: str, width: int, brief: bool) -> list[str]:
     if not short:
         return []
     offers = [] if brief else [f"everything: rebut show {short}", f"in the browser: rebut view {short}"]
@@ -370,9 +371,11 @@ def _next(outcome: Outcome, made: ReviewResult, short: str, width: int, brief: b
         decided = outcome.conclusive and made.decision != "Stopped"
         said = "patch: rebut apply {}" if decided else "patch, not decided on: rebut apply {} --force"
         offers.insert(0, said.format(short))
-    elif fixes := [f for f in made.shown if f.fix and f.mark in ("found", "located")]:
+    elif fixable := [
+        f for f in made.shown if fixes(target.texts, [p for p in outcome.ledger.points if p.id == f.id])[0]
+    ]:
         # Without FINDING, `rebut apply` applies the fixes of the findings that were judged valid.
-        finding = "" if any(f.ruling == "valid" for f in fixes) else f" {fixes[0].id}"
+        finding = "" if any(f.ruling == "valid" for f in fixable) else f" {fixable[0].id}"
         said = "fixes: rebut apply {}{}" if outcome.conclusive else "fixes, not decided on: rebut apply {}{} --force"
         offers.insert(0, said.format(short, finding))
     line = f"  {' · '.join(offers)}"

@@ -120,8 +120,7 @@ def _patch(
         names = ", ".join(sorted(known)) or "none"
         raise UsageError(f"the review has no finding {unknown[0]!r}", f"Its findings: {names}.")
     wanted = findings or tuple(f.id for f in made.shown if f.ruling == "valid")
-    target = reviewed_target(record)
-    texts = {c.path: c.after for c in target.changes if c.after is not None}
+    texts = reviewed_target(record).texts
     fixed, taken = fixes(texts, [p for p in outcome.ledger.points if p.id in wanted])
     if left := [id for id in findings if id not in taken]:
         raise UsageError(

@@ -527,3 +527,21 @@ def test_apply_is_offered_only_where_a_fix_can_be_applied(shop: Path, planned: d
     (shop / "src/app.py").write_text("import os\n\nTTL = 3600\n")
     assert "fixes: rebut apply" in review(shop, planned).stdout
     assert voices.cli("apply", "last", "--check", cwd=shop).returncode == 0
+
+
+def test_a_file_a_folder_and_a_revision_are_no_text_to_debate(shop: Path, planned: dict[str, Any]) -> None:  # K6
+    named = {
+        "p.md": ("p.md is a file, not a proposal", "--target proposal --artifact-file p.md"),
+        "src": ("src is a folder, not a proposal", "--scope file:PATH"),
+        "HEAD": ("HEAD is a revision, not a proposal", "--scope commit:HEAD"),
+        "HEAD..HEAD": ("HEAD..HEAD is a revision", "--scope range:HEAD..HEAD"),
+        "lost/none.py": ("looks like the name of a file", "--artifact-file FILE"),
+    }
+    for word, (what, hint) in named.items():
+        done = review(shop, planned, word, verb="cross")
+        assert done.returncode == 2 and what in done.stderr and hint in " ".join(done.stderr.split()), done.stderr
+    for verb in (["duel"], ["panel"], ["ask"], ["revise", "plan"]):
+        done = voices.cli(*verb, "p.md", cwd=shop)
+        assert done.returncode == 2 and "p.md is a file, not a question" in done.stderr, done.stderr
+    assert "no session was started" in voices.cli("show", "last", cwd=shop).stderr
+    assert review(shop, planned, "Redis?", "--target", "proposal", "--dry-run", verb="cross").returncode == 0

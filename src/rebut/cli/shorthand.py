@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
+import shlex
 import stat
 import sys
 from pathlib import Path
@@ -45,6 +47,42 @@ def of_plan(file: str) -> Wanted:
     if len(text.encode()) > FILE_CAP:  # the same limit as for a file
         raise UsageError("the text on standard input is larger than 1 MB", "Send only what should be debated.")
     return Wanted(target="proposal", stdin=text)
+
+
+def question_of(text: str) -> str:
+    """The question as given, or standard input for `-`; never the name of a file, which says nothing about it."""
+    if text == "-":
+        return whole_stdin()
+    if verbs.is_file(text, Path.cwd()):
+        file = shlex.quote(text)
+        raise UsageError(
+            f"{text} is a file, not a question",
+            f"To review it: rebut plan {file}, or rebut review {file} if it is code; "
+            f"to ask something about it, give the question, and --context {file}",
+        )
+    return text
+
+
+def refuse_name(content: str) -> None:
+    """Refuse a text for `cross` that is the name of a file, or one word that looks like a file or a commit."""
+    here, word, quoted = Path.cwd(), content.strip(), shlex.quote(content.strip())
+    if not word:
+        return
+    if verbs.is_file(word, here):
+        raise UsageError(
+            f"{word} is a file, not a proposal",
+            f"To review the file: rebut cross --scope file:{quoted}; "
+            f"to debate its text as a proposal: rebut cross --target proposal --artifact-file {quoted}",
+        )
+    if verbs.is_folder(word, here):
+        raise UsageError(f"{word} is a folder, not a proposal", "To review a file in it: rebut cross --scope file:PATH")
+    if scope := event_loop.run(verbs.scope_of(word, here)):
+        raise UsageError(f"{word} is a revision, not a proposal", f"To review it: rebut cross --scope {scope}")
+    if re.fullmatch(r"[\w.@~+-]*(?:/[\w.@~+-]+)*\.[A-Za-z]\w{0,7}", word):
+        raise UsageError(
+            f"{word} looks like the name of a file, and there is no such file here",
+            "Give the text of the proposal, or name its file: rebut cross --artifact-file FILE",
+        )
 
 
 def to_rewrite(file: str) -> tuple[str, list[str]]:

@@ -6,6 +6,7 @@ protocol runs, which model has which role, what is debated, and how much it may 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -211,6 +212,20 @@ async def change(what: str, folder: Path) -> Wanted:
         return Wanted(target="code", scope=f"range:{what}", instead=REVIEWED)
     await _must_be_there(what, folder)
     return Wanted(target="code", scope=f"commit:{what}", instead=REVIEWED)
+
+
+async def scope_of(word: str, folder: Path) -> str:
+    """The scope of a commit, or a range of commits, that is there; empty if the word names none."""
+    from rebut.workspace.git import Git
+
+    ends = [end or "HEAD" for end in re.split(r"\.{2,3}", word)]
+    if not re.fullmatch(r"[\w./~^@{}-]+", word) or len(ends) > 2 or (git := await Git.open(folder)) is None:
+        return ""
+    try:
+        there = [await git.commit(end) for end in ends]
+    finally:
+        await git.close()
+    return f"{'range' if len(ends) > 1 else 'commit'}:{word}" if all(there) else ""
 
 
 async def _must_be_there(what: str, folder: Path) -> None:

@@ -53,12 +53,13 @@ def duel_command(topic: str, model_proposer: str | None, model_challenger: str |
     """
     load_pydantic()
     from rebut.cli.launch import launch
+    from rebut.cli.shorthand import question_of
 
     how = collect_limits(named)
     several_judges(named)
     named["all_rounds"] = named["all_rounds"] or None
     named["models"] = {"proposer": model_proposer or "", "challenger": model_challenger or ""}
-    return launch("duel", topic_of(topic), named, **how)
+    return launch("duel", question_of(topic), named, **how)
 
 
 @click.command("cross", cls=Many)
@@ -75,7 +76,10 @@ def cross_command(content: str, everything: bool, **named: Any) -> int:
     """
     load_pydantic()
     from rebut.cli.launch import launch
+    from rebut.cli.shorthand import refuse_name
 
+    if content != "-":
+        refuse_name(content)
     wanted = wanted_by(content, named)
     call_limit(named)
     how = collect_limits(named)
@@ -111,6 +115,7 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
 
     load_pydantic()
     from rebut.cli.launch import launch
+    from rebut.cli.shorthand import question_of
     from rebut.domain.gate_policy import Wish
 
     scope = given_scope(named)
@@ -127,7 +132,9 @@ def revise_command(stage: str, topic: str, on_inconclusive: str | None, **named:
     named["stage"] = stage
     how = collect_limits(named)
     gating = Gating(Wish(on_inconclusive=on_inconclusive), again=True)
-    return launch("revise", topic_of(topic), named, **how, wanted=wanted, gating=gating)
+    # What a review should look at may be a file.
+    topic = question_of(topic) if stage == "plan" else topic_of(topic)
+    return launch("revise", topic, named, **how, wanted=wanted, gating=gating)
 
 
 @click.command("panel", cls=Many)
@@ -153,10 +160,11 @@ def panel_command(topic: str, challenger: tuple[str, ...], **named: Any) -> int:
     """
     load_pydantic()
     from rebut.cli.launch import launch
+    from rebut.cli.shorthand import question_of
 
     how = collect_limits(named)
     named["challenger"] = list(challenger)
-    return launch("panel", topic_of(topic), named, **how)
+    return launch("panel", question_of(topic), named, **how)
 
 
 @click.command("run", cls=Many)

@@ -24,7 +24,6 @@ from rebut.cli.options import (
     review_options,
     several_judges,
     target_options,
-    topic_of,
     wanted_by,
     with_options,
 )
@@ -69,7 +68,9 @@ def ask_command(question: str, company: str | None, **named: Any) -> int:
 
     QUESTION is what to decide; - reads it from standard input.
     """
-    question = topic_of(question)
+    from rebut.cli.shorthand import question_of
+
+    question = question_of(question)
     if not question.strip():
         raise click.UsageError("the question is empty")
     who = models_of(company)

@@ -545,3 +545,15 @@ def test_a_file_a_folder_and_a_revision_are_no_text_to_debate(shop: Path, planne
         assert done.returncode == 2 and "p.md is a file, not a question" in done.stderr, done.stderr
     assert "no session was started" in voices.cli("show", "last", cwd=shop).stderr
     assert review(shop, planned, "Redis?", "--target", "proposal", "--dry-run", verb="cross").returncode == 0
+
+
+def test_files_that_could_not_be_saved_are_told_after_the_result(shop: Path) -> None:  # K9
+    words = ("--with", "lint:ruff,rules", "--save")
+    done = voices.cli("review", *words, "o" * 300, cwd=shop)
+    assert done.returncode == 3 and "lint:ruff reviewed" in done.stdout, done.stdout + done.stderr
+    said = " ".join(done.stderr.split())
+    assert re.search(r"rebut: \d files could not be saved to \S+: File name too long .* rebut show \w+", said), said
+    assert voices.cli("replay", "last", cwd=shop).returncode == 0
+    done = voices.cli("review", *words, "README.md/x", cwd=shop)
+    assert done.returncode == 2 and "--save README.md/x cannot be used" in done.stderr
+    assert "--state-dir" not in done.stderr

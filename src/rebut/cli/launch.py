@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from rebut.api import Setup
 from rebut.cli.output import folded, say, say_json
-from rebut.cli.runner import Act, perform
-from rebut.core.errors import NothingRead, RebutError, UsageError
+from rebut.cli.runner import Act, Judged, perform
+from rebut.core.errors import NothingRead, RebutError, RecordError, UsageError
+from rebut.core.lazy_pattern import LazyPattern
+from rebut.core.text import counted
 from rebut.domain.outcome import Outcome
 from rebut.engine.plan import Plan
 from rebut.engine.start import start
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from rebut.cli.gate_flags import Gating
     from rebut.cli.repeated_runs import Repeat
     from rebut.workspace.targets.target import Wanted
+
+NOT_WRITTEN = LazyPattern(r".* (?:could not be|was not) written: (.*)")
+"""A note on a file that was not written. If it was written beside another file, its note has no such colon."""
 
 
 def launch(
@@ -35,7 +40,9 @@ def launch(
     wanted: Wanted | None = None,
     everything: bool = False,
     gating: Gating | None = None,
+    save: str | None = None,
 ) -> int:
+    """Start it. `save` is the folder that --save names: files missing there are an error, reported with the result."""
     named = dict(named)
     again = repeated(named)
     if gating:
@@ -100,9 +107,25 @@ def launch(
         runs = again  # each run is a separate review: not reused, and not judged by a gate
         gating = replace(gating, flags=Wish(), sarif=None, github=False, again=True, quiet=True) if gating else None
         return repeat(lambda run: act_of(seed=runs.seed_of(run)), runs, as_json=as_json, quiet=quiet, deadline=deadline)
-    judge = gating.judge if gating else None
+
+    def judge(outcome: Outcome) -> Judged:
+        judged = gating.judge(outcome) if gating else Judged(outcome, outcome.exit_code)
+        return replace(judged, failed=judged.failed or _not_saved(outcome, save)) if save else judged
+
     code = perform(act_of(), as_json=as_json, quiet=quiet, deadline=deadline, everything=everything, judge=judge)
     return code or (3 if gating and gating.refused else 0)
+
+
+def _not_saved(outcome: Outcome, folder: str) -> RebutError | None:
+    """Which files could not be written to the folder that the user named, and why; None if all of them were."""
+    notes = [note.removeprefix(f"{folder}/") for note in outcome.notes if note.startswith(f"{folder}/")]
+    reasons = [found[1] for note in notes if (found := NOT_WRITTEN.fullmatch(note))]
+    if not reasons:
+        return None
+    return RecordError(
+        f"{counted(len(reasons), 'file')} could not be saved to {folder}: {reasons[0]}",
+        f"The debate itself is on record: rebut show {outcome.session}",
+    )
 
 
 def repeated(named: dict[str, Any]) -> Repeat | None:

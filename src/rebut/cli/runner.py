@@ -369,7 +369,7 @@ class CommandRun:
         paths = [Path(path) for path in self.record.wrote]
         folders = {path.parent for path in paths if not path.is_relative_to(self.root) and ".git" not in path.parts}
         here = Path.cwd().resolve()
-        tops = sorted(one for one in folders if folders.isdisjoint(one.parents) and one.is_dir())
+        tops = sorted(one for one in folders if folders.isdisjoint(one.parents) and os.path.lexists(one))
         return [f"{one.relative_to(here) if one.is_relative_to(here) and one != here else one}/" for one in tops]
 
     def as_dict(self, result: Outcome | RebutError) -> dict[str, object]:

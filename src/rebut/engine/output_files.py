@@ -32,12 +32,12 @@ async def write_files(runtime: Runtime, files: Sequence[Artifact]) -> tuple[list
 
 async def _write(runtime: Runtime, wanted: Path, one: Artifact) -> tuple[Path, list[str]]:
     root = runtime.root
-    # A link above the sessions is the user's choice: a home that is a repository may have a linked `.local`.
-    if not wanted.is_relative_to(root):
-        top = repository(Path(runtime.record.opened.workspace))
-        if link := link_below(top, wanted.parent):
-            return wanted, [f"{wanted} was not written: {link} is a link, which may lead anywhere"]
     try:
+        # A link above the sessions is the user's choice: a home that is a repository may have a linked `.local`.
+        if not wanted.is_relative_to(root):
+            top = repository(Path(runtime.record.opened.workspace))
+            if link := link_below(top, wanted.parent):
+                return wanted, [f"{wanted} was not written: {link} is a link, which may lead anywhere"]
         with folder_claims.alone(root, wanted.parent) if one.merge else nullcontext():
             related = folder_claims.holders(root, wanted.parent) if one.merge else []
             path = artifacts.place(wanted, runtime.record, root, related)

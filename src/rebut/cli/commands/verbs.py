@@ -197,6 +197,8 @@ OF_A_REWRITE = ("synthesizer", "baseline", "show_names", "strategy", "phase")
 def _go(verb: Verb, topic: str, named: dict[str, Any], wanted: Wanted | None = None) -> int:
     load_pydantic()
     from rebut.cli.launch import launch
+    from rebut.core import files
+    from rebut.core.errors import UsageError
     from rebut.engine.protocol import load
 
     quick, deep, save = (named.pop(name) for name in ("quick", "deep", "save"))
@@ -209,9 +211,12 @@ def _go(verb: Verb, topic: str, named: dict[str, Any], wanted: Wanted | None = N
     if save and not made.place:
         raise click.UsageError(f"{verb.protocol} writes no files; `rebut export` writes the session")
     if save:
-        named[made.place] = str(Path(save).expanduser().absolute())
+        folder = files.real(Path(save).expanduser().absolute())
+        if why := files.not_writable(folder):
+            raise UsageError(f"--save {save} cannot be used: {why}", "Name a folder.")
+        named[made.place] = save = str(folder)
     named["first_look"] = verb.first_look(named, wanted, quick=quick, deep=deep)
     everything = named.pop("everything", False)
     # As with `cross`, dismissed findings are hidden and the repository's threshold counts.
     gating = gating_of(named, how, verb.name) if made.reviews else None
-    return launch(verb.protocol, topic, named, wanted=wanted, everything=everything, gating=gating, **how)
+    return launch(verb.protocol, topic, named, wanted=wanted, everything=everything, gating=gating, save=save, **how)

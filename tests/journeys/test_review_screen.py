@@ -557,3 +557,9 @@ def test_files_that_could_not_be_saved_are_told_after_the_result(shop: Path) -> 
     done = voices.cli("review", *words, "README.md/x", cwd=shop)
     assert done.returncode == 2 and "--save README.md/x cannot be used" in done.stderr
     assert "--state-dir" not in done.stderr
+
+
+def test_a_debate_that_had_ended_is_shown_and_not_said_to_be_resumed(shop: Path) -> None:
+    review(shop, found(FIX))
+    done = voices.cli("resume", "last", cwd=shop)
+    assert "this debate had already ended" in done.stderr and "1 problem to fix" in done.stdout

@@ -59,12 +59,16 @@ def resume_session(
     from rebut.ci.apply import final_patch, is_applied
     from rebut.cli.commands.show import folder_of
     from rebut.cli.gate_flags import Gating
+    from rebut.cli.output import say
     from rebut.cli.runner import perform
     from rebut.core.errors import RebutError
     from rebut.domain.gate_policy import Wish
     from rebut.record import sessions
 
-    confirm_changed(sessions.load(folder_of(id)), yes=yes, as_json=as_json)
+    before = sessions.load(folder_of(id))
+    confirm_changed(before, yes=yes, as_json=as_json)
+    if before.closed and not (quiet or as_json):
+        say("  this debate had already ended, so nothing is asked; this is its result", sys.stderr)
     gating = Gating(Wish(fail_on, on_inconclusive))
 
     async def act(setup: Setup) -> Outcome:
@@ -248,11 +252,11 @@ def with_parent(outcome: Outcome) -> Judged:
 
     from rebut.ci.recorded_reviews import reviewed_target
     from rebut.cli.commands.show import beside
+    from rebut.cli.debated_versions import shown_review
     from rebut.cli.output import width
     from rebut.cli.runner import Judged
     from rebut.domain.session_status import asked_by
     from rebut.record import sessions
-    from rebut.cli.debated_versions import shown_review
     from rebut.reports import review
 
     record = sessions.load(sessions.home() / outcome.session)

@@ -563,3 +563,16 @@ def test_a_debate_that_had_ended_is_shown_and_not_said_to_be_resumed(shop: Path)
     review(shop, found(FIX))
     done = voices.cli("resume", "last", cwd=shop)
     assert "this debate had already ended" in done.stderr and "1 problem to fix" in done.stdout
+
+
+def test_files_that_cannot_be_read_are_not_counted_as_if_they_were_all(shop: Path) -> None:  # C17
+    (shop / "b.dat").write_bytes(b"\0\1\2")
+    (shop / "more.py").write_text("import os\n")
+    done = voices.cli("review", "--with", "lint:ruff,rules", cwd=shop)
+    assert "uncommitted changes: 2 readable files, +" in done.stderr, done.stderr
+    assert "1 of 3 files not read" in done.stdout
+    page = voices.cli("export", "last", "--format", "adr", cwd=shop).stdout
+    assert re.search(r"- F\d is a finding that was judged valid: .os. imported but unused", page.replace("\\", "")), (
+        page
+    )
+    assert "was accepted" not in page

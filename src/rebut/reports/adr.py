@@ -72,9 +72,10 @@ def _decider(row: Mapping[str, Any]) -> str:
 
 def _consequences(notes: DecisionNotes, outcome: Outcome | None, ledger: Ledger) -> Iterable[str]:
     unresolved_ids = {text.partition(" ")[0] for text in _unresolved(outcome)}
+    valid = {f.id for f in outcome.review.findings if f.ruling == "valid"} if outcome and outcome.review else set()
     for p in ledger.points:
         if p.id not in unresolved_ids and ledger.final_status(p.id) in ("conceded", "partly accepted"):
-            yield f"{p.id} was accepted: {p.words()}"
+            yield f"{p.id} {'is a finding that was judged valid' if p.id in valid else 'was accepted'}: {p.words()}"
     yield from notes.consequences
 
 

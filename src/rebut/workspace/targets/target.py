@@ -135,7 +135,8 @@ def _change(target: Target) -> str:
     name = {"uncommitted": "uncommitted changes", "staged": "staged changes"}.get(target.scope, target.scope)
     name = name or target.origin or "given code"
     added, removed = line_counts(target.diff)
-    return f"{name}: {counted(len(target.changes), 'file')}, +{added} -{removed}"
+    what = "readable file" if target.left_out else "file"  # a doubt about those left out counts all files
+    return f"{name}: {counted(len(target.changes), what)}, +{added} -{removed}"
 
 
 def text_target(text: str) -> Target:

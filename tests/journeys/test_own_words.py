@@ -272,6 +272,14 @@ def unplaced(**changes: Any) -> dict[str, Any]:
     }
 
 
+def test_several_objections_to_no_point_are_named_in_the_plural(shop: Path) -> None:  # C6
+    said = unplaced()
+    lost = [crosses.raised(text, same_as=id) for text, id in (("It charges late.", "F8"), ("It says nothing.", "F9"))]
+    told = cross(shop, {**said, "r1/critique@critic": crosses.critique(*lost)}, codes=(3,))
+    note = next(note for note in told["notes"] if "objections" in note)
+    assert note.startswith("2 objections name a point that does not exist, and were not weighed: critic on F8"), note
+
+
 def test_the_judge_reads_a_finding_that_names_one_which_does_not_exist(shop: Path) -> None:  # C10
     told = cross(shop, unplaced(), codes=(3,))
     asked = prompt(told, "r1/judgement@judge")

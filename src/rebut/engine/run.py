@@ -242,6 +242,7 @@ def _unread_files(record: Record) -> UnreadFiles:
 
 def _unplaced(objections: Sequence[Move]) -> str:
     """The note on objections that name a point which does not exist: they are no new points, and were not weighed."""
-    count = f"{len(objections)} objections name" if len(objections) > 1 else "1 objection names"
+    several = len(objections) > 1
+    count, were = (f"{len(objections)} objections name", "were") if several else ("1 objection names", "was")
     said = "; ".join(f"{m.by} on {cut(m.point, 20)}: {cut(m.reason, 80)}" for m in objections[:5])
-    return f"{count} a point that does not exist, and was not weighed: {said}"
+    return f"{count} a point that does not exist, and {were} not weighed: {said}"

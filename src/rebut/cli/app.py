@@ -14,7 +14,7 @@ from rebut.cli import deadline
 from rebut.cli.brief_help import HELP_ALL, MAIN_OPTIONS
 from rebut.cli.examples import EXAMPLES
 from rebut.cli.index import COMMANDS, FIRST, FORMER, SESSIONS
-from rebut.core.errors import RebutError, UsageError
+from rebut.core.errors import ODD_VALUE, RebutError, UsageError
 
 EXITS = """\
 Exit codes: 0 success; 1 findings at or above --fail-on, or an absent citation
@@ -179,7 +179,7 @@ def _run(words: list[str]) -> int:
             return _fail(UsageError(f"{error.filename}: {error.strerror}"), words)
         sys.stdout = None  # what could not be written now cannot be flushed at exit either
         return _fail(UsageError(f"the output could not be written: {error.strerror}"), [])
-    except Exception as error:
+    except ODD_VALUE as error:
         if misread := _misread(words, error):
             return _fail(misread, words)
         raise
@@ -192,8 +192,8 @@ def _misread(words: list[str], error: Exception) -> RebutError | None:
     """
     from rebut.record import sessions
 
-    entry = COMMANDS.get(words[0])
-    if not isinstance(error, sessions.ODD) or not entry or (entry.heading != SESSIONS and words[0] != "more"):
+    entry = COMMANDS.get(words[0]) if words else None
+    if not entry or (entry.heading != SESSIONS and words[0] != "more"):
         return None
     return sessions.not_understood(next((word for word in words[1:] if word[:1] != "-"), "last"), error)
 

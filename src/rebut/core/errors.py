@@ -39,6 +39,13 @@ if TYPE_CHECKING:
     from rebut.core.types import Usage
 
 
+ODD_VALUE = (
+    *(TypeError, KeyError, AttributeError, ValueError, IndexError),
+    *(ArithmeticError, RecursionError, AssertionError),
+)
+"""What reading a record raises if a value in it is of another kind than the one that rebut wrote."""
+
+
 class RebutError(Exception):
     """Base of all errors that rebut raises on purpose."""
 

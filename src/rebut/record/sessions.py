@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rebut.core import files
-from rebut.core.errors import RecordAltered, RecordError, UnknownSession, UsageError
+from rebut.core.errors import ODD_VALUE, RecordAltered, RecordError, UnknownSession, UsageError
 from rebut.core.files import repository
 from rebut.core.frozen import frozen
 from rebut.core.process_identity import runs
@@ -202,10 +202,6 @@ def load(folder: Path) -> Record:
     return Record(lines)
 
 
-ODD = (TypeError, KeyError, AttributeError, ValueError, IndexError, ArithmeticError, RecursionError, AssertionError)
-"""What reading a record raises if a value in it is of another kind than the one that rebut wrote."""
-
-
 @contextmanager
 def understood(name: str) -> Iterator[None]:
     """RecordAltered in place of the errors that odd values in the record of a session lead to, wherever they are read.
@@ -214,7 +210,7 @@ def understood(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except ODD as error:
+    except ODD_VALUE as error:
         raise not_understood(name, error) from error
 
 

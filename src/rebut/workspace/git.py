@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 TIMEOUT = 60.0
 RULES = (".gitignore", ".gitattributes", ".git/info/exclude", ".git/info/attributes")
-"""Files that git reads by itself. If one is a named pipe, git waits for ever for somebody who writes into it."""
+"""Files that git reads by itself. If one is a named pipe, git waits for ever for a program that writes into it."""
 MOST_FOLDERS = 20_000
 OUTPUT_CAP = 256_000_000
 MOST_FILTERS = 200

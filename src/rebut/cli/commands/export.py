@@ -107,7 +107,7 @@ def export_command(
     if output.exists() and not force:
         raise UsageError(f"{output} already exists", "Use --force to replace it.")
     try:
-        # Without O_NONBLOCK, opening a named pipe that nobody reads would wait for ever.
+        # Without O_NONBLOCK, opening a named pipe without a reader would wait for ever.
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
         with os.fdopen(os.open(output, flags, 0o666), "wb") as file:
             os.set_blocking(file.fileno(), True)

@@ -525,9 +525,9 @@ def test_a_session_home_that_cannot_be_made_is_said_so_and_nothing_is_called(
     (home / below).write_text("a file in its place")
     monkeypatch.setenv("REBUT_HOME", str(home))
     voice = Voice()
-    with pytest.raises(rebut.UsageError, match="no session can be stored") as caught:
+    with pytest.raises(rebut.UsageError, match="is not a folder") as caught:
         run(protocol(tmp_path, TWO_QUESTIONS), voice)
-    assert "REBUT_HOME" in caught.value.hint and voice.asked == []
+    assert "REBUT_HOME" in caught.value.message and voice.asked == []
 
 
 @pytest.mark.parametrize("last", ["opened", "snapshot", "context"])

@@ -549,14 +549,17 @@ def test_a_file_a_folder_and_a_revision_are_no_text_to_debate(shop: Path, planne
 
 def test_files_that_could_not_be_saved_are_told_after_the_result(shop: Path) -> None:  # K9
     words = ("--with", "lint:ruff,rules", "--save")
-    done = voices.cli("review", *words, "o" * 300, cwd=shop)
+    done = voices.cli("review", *words, "/proc/none", cwd=shop)
     assert done.returncode == 3 and "lint:ruff reviewed" in done.stdout, done.stdout + done.stderr
     said = " ".join(done.stderr.split())
-    assert re.search(r"rebut: \d files could not be saved to \S+: File name too long .* rebut show \w+", said), said
+    assert re.search(
+        r"rebut: \d files could not be saved to /proc/none: No such file or directory .* rebut show \w+", said
+    ), said
     assert voices.cli("replay", "last", cwd=shop).returncode == 0
     done = voices.cli("review", *words, "README.md/x", cwd=shop)
     assert done.returncode == 2 and "--save README.md/x cannot be used" in done.stderr
     assert "--state-dir" not in done.stderr
+    assert voices.cli("review", *words, "o" * 300, cwd=shop).returncode == 2
 
 
 def test_a_debate_that_had_ended_is_shown_and_not_said_to_be_resumed(shop: Path) -> None:

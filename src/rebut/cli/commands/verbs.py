@@ -211,7 +211,7 @@ def _go(verb: Verb, topic: str, named: dict[str, Any], wanted: Wanted | None = N
     if save and not made.place:
         raise click.UsageError(f"{verb.protocol} writes no files; `rebut export` writes the session")
     if save:
-        folder = files.real(Path(save).expanduser().absolute())
+        folder = Path(save).expanduser().absolute()
         if why := files.not_writable(folder):
             raise UsageError(f"--save {save} cannot be used: {why}", "Name a folder.")
         named[made.place] = save = str(folder)

@@ -67,6 +67,14 @@ def test_without_files_the_shipped_provider_is_there(setup: Desk) -> None:  # C1
     )
 
 
+def test_a_repositorys_file_is_not_read_through_a_link_to_another_place(setup: Desk) -> None:  # C16
+    (setup.workspace.parent / "own.toml").write_text("[limits]\nrounds = 1\n")
+    (setup.workspace / "rebut.toml").symlink_to("../own.toml")
+    assert "rebut.toml is a link that leads out of the repository" in setup.refusal().message
+    (setup.workspace.parent / ".git").mkdir()
+    assert setup.load().ceilings["rounds"] == 1, "now the link stays in the repository"
+
+
 def test_a_new_provider_is_three_lines(setup: Desk) -> None:  # C1
     found = setup.load(THREE_LINES).need_provider("mine")
     assert (found.name, found.base_url, found.api_key_env) == ("mine", "https://models.example.org/v1", "MINE_KEY")

@@ -40,7 +40,10 @@ def never_sent(*, workspace: Path, env: Mapping[str, str]) -> tuple[str, ...]:
 def both_files(workspace: Path, env: Mapping[str, str], named: Path | None = None) -> tuple[Path, Tables, Tables]:
     """The path of the user's file, and what both files set."""
     path = named or user_path(env)
-    repo = repository_file(read_tables(workspace / REPO_FILE, needed=False))
+    repo_path = workspace / REPO_FILE
+    if repo_path.is_symlink() and not files.real(repo_path).is_relative_to(files.real(files.repository(workspace))):
+        raise ConfigError(f"{repo_path} is a link that leads out of the repository", "Put the file itself there.")
+    repo = repository_file(read_tables(repo_path, needed=False))
     return path, user_file(path, needed=named is not None or bool(env.get("REBUT_CONFIG"))), repo
 
 

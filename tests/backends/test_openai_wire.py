@@ -196,7 +196,8 @@ def test_each_error_status_has_its_class_and_says_who_where_and_what(status: int
     with Loopback(mode="status", status=status, message=message) as server:  # C5
         failed = failing(server)
     assert (failed.kind, failed.retryable) == (kind, retryable)
-    assert f"openai:m-1: 127.0.0.1:{server.port} answered {status}: no use with [key]" in failed.message
+    place = f"127.0.0.1:{server.port}" + (", with the key in SOME_KEY," if kind == "auth" else "")
+    assert f"openai:m-1: {place} answered {status}: no use with [key]" in failed.message
     assert failed.message.isprintable()
     assert len(failed.message) < 300
     assert failed.hint

@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from wires import ANSWERS, KEY, KINDS, SCHEMA, Elsewhere, ask, ask_twice, failin
 import rebut
 from rebut.backends.families import family_of
 from rebut.backends.wrappers import Retrying
-from rebut.core.errors import UsageError
+from rebut.core.errors import NotAvailable, UsageError
 from rebut.core.types import ModelSpec, Reply, Usage
 from rebut.setup import config
 from rebut.setup.connect import connector
@@ -213,7 +214,8 @@ def test_each_error_status_has_its_class_and_says_who_where_and_what(
         assert server.calls == (2 if status == 501 else 1), "what is not implemented may be the schema"
     assert (failed.kind, failed.retryable) == (failure, retryable)
     assert failed.retry_after == (7.0 if retryable else None)
-    assert f"they:m-1: 127.0.0.1:{server.port} answered {status}: no use with [key]" in failed.message
+    place = f"127.0.0.1:{server.port}" + (", with the key in SOME_KEY," if failure == "auth" else "")
+    assert f"they:m-1: {place} answered {status}: no use with [key]" in failed.message
     assert failed.message.isprintable() and len(failed.message) < 300 and failed.hint
 
 
@@ -400,10 +402,13 @@ def test_a_key_is_needed_away_from_this_machine_and_only_there(tmp_path: Path, n
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2:8080", "a.localhost", "[::1]", "localhost"])
-def test_no_key_is_needed_at_any_address_of_this_machine(tmp_path: Path, host: str) -> None:  # C1
+def test_only_a_shipped_server_on_this_machine_may_do_without_its_key(tmp_path: Path, host: str) -> None:  # C1
     # by the same rule that finds servers here: what is found able to sit must not be refused for its key then
-    mine = config.Provider("mine", "openai", f"http://{host}/v1", "MINE_API_KEY", "m")
-    assert connector(config.Config(providers=(mine,)), {}, tmp_path)(ModelSpec("mine")).backend
+    shipped_server = config.Provider("mine", "openai", f"http://{host}/v1", "MINE_API_KEY", key_optional=True)
+    assert connector(config.Config(providers=(shipped_server,)), {}, tmp_path)(ModelSpec("mine", "m")).backend
+    own = replace(shipped_server, key_optional=False)
+    with pytest.raises(NotAvailable, match="mine needs a key: MINE_API_KEY is not set"):
+        connector(config.Config(providers=(own,)), {}, tmp_path)(ModelSpec("mine", "m"))
 
 
 def test_a_dearer_input_is_reserved_where_the_prompt_is_put_into_a_cache(tmp_path: Path) -> None:

@@ -55,6 +55,33 @@ def test_without_a_terminal_the_help_fits_what_is_here(tmp_path: Path) -> None:
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 2 and helps in done.stderr
 
 
+def two_providers(server: Loopback, folder: Path, key: str = "") -> dict[str, str]:
+    """A config with the providers good and keyed, and the variables with which they are used."""
+    tables = [f'[providers.{name}]\nwire = "openai"\nbase_url = "{server.url}"\n' for name in ("good", "keyed")]
+    file = folder / "config.toml"
+    file.write_text(f'{tables[0]}model = "alpha"\n{tables[1]}model = "beta"\napi_key_env = "MY_KEY"\n')
+    return {"REBUT_CONFIG": str(file), "MY_KEY": key}
+
+
+def test_a_provider_of_ones_own_is_not_called_without_its_key(tmp_path: Path) -> None:
+    with Loopback() as server:
+        env = two_providers(server, tmp_path)
+        why, helps = error_of("ask", "q?", "--with", "good,keyed", env=env, cwd=tmp_path, code=2)
+        assert why == "keyed needs a key: MY_KEY is not set" and "`export MY_KEY=KEY`" in helps
+        listed = piped("models", "--all", env=env, cwd=tmp_path).stdout + piped("models", env=env, cwd=tmp_path).stdout
+        assert not server.calls and "MY_KEY is not set" in listed
+
+
+def test_a_key_that_is_refused_in_a_debate_is_named(tmp_path: Path) -> None:
+    with Loopback(mode="status", status=401, message="No such key.") as server:
+        env = two_providers(server, tmp_path, "abcdefgh")
+        done = piped("ask", "q?", "--with", "good,keyed", env=env, cwd=tmp_path)
+        assert (
+            "with the key in MY_KEY, answered 401" in piped("show", "last", "--failures", env=env, cwd=tmp_path).stdout
+        )
+    assert done.returncode == 3 and "MY_KEY" in done.stderr and "api_key_env in [providers.good]" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("status", "message", "fixes", "then"),
     [

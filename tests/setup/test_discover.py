@@ -296,7 +296,8 @@ def test_providers_lists_all_of_them_and_what_is_here(
     ("status", "key", "problem", "advice"),
     [
         ("401", "sk-test", "answered 401 when asked for its models", "Check the key in VLLM_API_KEY"),
-        ("404", "", "answered 404 when asked for its models", "most need /v1 at its end"),
+        ("404", "sk-test", "answered 404 when asked for its models", "most need /v1 at its end"),
+        ("", "", "VLLM_API_KEY is not set", "export VLLM_API_KEY=KEY"),
         ("", "sk-te\nst", "the key contains characters that no key has", "Check VLLM_API_KEY"),
         ("", "sk-test\n", "", ""),
     ],

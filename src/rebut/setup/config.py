@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from rebut.core.errors import ConfigError, UsageError
 from rebut.core.files import shipped as shipped_tables
 from rebut.core.frozen import frozen
-from rebut.core.network import is_loopback
+from rebut.core.network import is_local, is_loopback
 from rebut.core.types import ModelSpec
 from rebut.domain.gate_policy import Wish
 from rebut.domain.limits import RANGES, clamped, plain_number
@@ -45,6 +45,8 @@ class Provider:
     wire: Wire
     base_url: str
     api_key_env: str = ""
+    key_optional: bool = False
+    """Whether it may be called without its key on this machine: a shipped server, which can be started without one."""
     model: str = ""
     family: str = ""
     at_once: int | None = None
@@ -52,6 +54,12 @@ class Provider:
     tpm: int | None = None
     free: bool = False
     """Whether its calls are known to cost nothing, as with a server of the user's own."""
+
+    def lacks_key(self, env: Mapping[str, str]) -> bool:
+        """Whether it cannot be called because its key is not set."""
+        if not self.api_key_env or env.get(self.api_key_env, "").strip():
+            return False
+        return not (self.key_optional and is_local(self.base_url))
 
 
 class LazyTables(Mapping[str, T]):
@@ -251,7 +259,7 @@ def _providers(
         more = {key: table[key] for key in known if key in table}
         if "concurrency" in mine:
             more["at_once"] = mine.get("at_once", mine["concurrency"])
-        found.append(Provider(name, wire, url.rstrip("/"), **more))
+        found.append(Provider(name, wire, url.rstrip("/"), key_optional="api_key_env" not in mine, **more))
     return tuple(found), faults
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from rebut.backends.wrappers import AT_ONCE, Capped, Limited, Retrying, Timed
 from rebut.core.caps import Caps
 from rebut.core.errors import NotAvailable, UsageError
-from rebut.core.network import is_local
 from rebut.core.types import Backend, ModelSpec
 from rebut.engine.runtime import Connection
 from rebut.setup.config import Config, Provider
@@ -196,8 +195,7 @@ def _http(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connec
             f"{provider.name} needs a model",
             f"Write {provider.name}:MODEL, or set model in [providers.{provider.name}].",
         )
-    key = env.get(provider.api_key_env, "") if provider.api_key_env else ""
-    if provider.api_key_env and not key and not is_local(provider.base_url):
+    if provider.lacks_key(env):
         raise NotAvailable(
             f"{provider.name} needs a key: {provider.api_key_env} is not set",
             f"Run `export {provider.api_key_env}=KEY`, or name another model: `rebut models` lists what is here.",
@@ -205,7 +203,7 @@ def _http(spec: ModelSpec, provider: Provider, env: Mapping[str, str]) -> Connec
     wire: type[Wire] = getattr(import_module(f"rebut.backends.http.{provider.wire}"), WIRES[provider.wire])
     made = wire(
         base_url=provider.base_url,
-        api_key=key,
+        api_key=env.get(provider.api_key_env, "") if provider.api_key_env else "",
         model=model,
         provider=provider.name,
         family=provider.family,

@@ -222,8 +222,8 @@ def _update(tool: Tool) -> str:
 
 def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> FoundModel:
     name, variable = provider.name, provider.api_key_env
-    if not env.get(variable, "").strip():
-        return FoundModel(name, "key", problem=f"{variable} is not set", advice=f"export {variable}=KEY")
+    if provider.lacks_key(env):
+        return _without_key(provider, "key")
     if fault := config.faults.get(name):
         return FoundModel(name, "key", True, variable, (), fault.message, fault.hint)
     if not provider.model:
@@ -232,8 +232,15 @@ def _key(config: Config, provider: Provider, env: Mapping[str, str]) -> FoundMod
     return FoundModel(name, "key", True, variable, (ModelSpec(name, provider.model),))
 
 
+def _without_key(provider: Provider, kind: Kind) -> FoundModel:
+    variable = provider.api_key_env
+    return FoundModel(provider.name, kind, problem=f"{variable} is not set", advice=f"export {variable}=KEY")
+
+
 async def _server(provider: Provider, env: Mapping[str, str]) -> FoundModel:
     """A server on this machine, with the models that it lists."""
+    if provider.lacks_key(env):
+        return _without_key(provider, "server")
     place = urlsplit(provider.base_url).netloc
     key = env.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
     if not (key.isascii() and key.isprintable()):

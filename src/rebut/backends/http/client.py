@@ -104,6 +104,24 @@ class Address:
         )
 
     @property
+    def with_key(self) -> str:
+        """With which key it was called, for a message that is read without its hint."""
+        return f"with {self._named_key}" if self.key else "without a key"
+
+    @property
+    def check_key(self) -> str:
+        """The hint if the server refused the key."""
+        if self.key:
+            return f"Check {self._named_key}: it is wrong, expired, or may not use this model."
+        if self.key_env:
+            return f"Run `export {self.key_env}=KEY`."
+        return f"If it needs a key, set api_key_env in [providers.{self.provider}] of your config."
+
+    @property
+    def _named_key(self) -> str:
+        return f"the key in {self.key_env}" if self.key_env else "its key"
+
+    @property
     def no_credit(self) -> str:
         """The hint if the account has no credit."""
         whose = f"the account of {self.key_env}" if self.key_env else "its account"
@@ -263,7 +281,9 @@ def failure(address: Address, status: int, detail: str, after: float | None = No
     if address.key:
         detail = detail.replace(address.key, "[key]")
     quoted = address.quote(detail)
-    message = f"{address.who}: {address.place} answered {status}" + (f": {quoted}" if quoted else "")
+    refused = status in (401, 403)
+    place = f"{address.place}, {address.with_key}," if refused else address.place
+    message = f"{address.who}: {place} answered {status}" + (f": {quoted}" if quoted else "")
 
     def failed(kind: FailureKind, hint: str, retryable: bool = False) -> HttpFailed:
         return HttpFailed(
@@ -277,9 +297,8 @@ def failure(address: Address, status: int, detail: str, after: float | None = No
             lost=status in BEHIND,
         )
 
-    key = f"the key in {address.key_env}" if address.key_env else "its key"
-    if status in (401, 403):
-        return failed("auth", f"Check {key}: it is missing, wrong, or may not use this model.")
+    if refused:
+        return failed("auth", address.check_key)
     if status == 402 or "insufficient_quota" in detail:
         return failed("rate limit", address.no_credit)
     if status == 404:

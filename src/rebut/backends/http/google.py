@@ -81,7 +81,7 @@ class Google(Wire):
         message = failed.detail.lower()
         if failed.status == 400 and re.search(r"api.?key", message):
             failed.kind = "auth"
-            failed.hint = f"Check the key in {self._address.key_env or 'its setting'}: it is missing, wrong or expired."
+            failed.hint = self._address.check_key
         wait = re.search(r"retry in ([\d.]+) ?s", message)
         if wait and failed.retryable and failed.retry_after is None:
             failed.retry_after = float(wait[1].strip("."))

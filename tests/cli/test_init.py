@@ -35,6 +35,16 @@ def test_without_a_terminal_it_says_what_is_here_and_how_to_begin(tmp_path: Path
     assert KEY not in some.stdout + some.stderr
 
 
+def test_on_a_narrow_terminal_no_address_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Loopback() as server:
+        table = f'[providers.mine]\nwire = "openai"\nbase_url = "{server.url}"\nmodel = "m"\n'
+        (tmp_path / "config.toml").write_text(table)
+        monkeypatch.setenv("REBUT_CONFIG", str(tmp_path / "config.toml"))
+        done = at_a_terminal("init", cwd=tmp_path, columns=40, keys=lambda seen: b"q" if "leaves" in seen else b"")
+        lines = [line for line in done.text.splitlines() if f"127.0.0.1:{server.port}" in line]
+    assert lines and all(len(line) <= 40 for line in lines), done.text
+
+
 def test_a_key_is_saved_for_the_user_alone_and_then_used(tmp_path: Path) -> None:
     shop = new(tmp_path / "work", {"README.md": "# Shop\n"})
     commit(shop)

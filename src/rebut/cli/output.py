@@ -87,13 +87,18 @@ def _columns() -> int:
 
 
 def folded(text: str, file: TextIO, indent: int | None = None, *, less: int = 0) -> str:
-    """Lines wrapped to the terminal, `less` columns narrower; unchanged for a pipe, whose text may be searched."""
+    """Lines wrapped to the terminal, `less` columns narrower; unchanged for a pipe, whose text may be searched.
+
+    The indent of what follows shrinks where a word would not fit beside it: the terminal would cut an address.
+    """
     if is_plain() or not file.isatty():
         return text
     out: list[str] = []
     for line in text.split("\n"):
-        lead = " " * (len(line) - len(line.lstrip()) + 2 if indent is None else indent)
-        out += wrapped(line, width() - less, hanging=lead)
+        space = width() - less
+        lead = len(line) - len(line.lstrip()) + 2 if indent is None else indent
+        longest = max((len(word) for word in line.split() if len(word) <= space), default=0)
+        out += wrapped(line, space, hanging=" " * min(lead, space - longest))
     return "\n".join(out)
 
 

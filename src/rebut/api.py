@@ -232,7 +232,7 @@ async def _short(
         look = verb.first_look(named, found, quick=quick, deep=deep)
         if found is not None:
             named["target"], named["redaction"] = await setup.resolve(found)
-        naming = 'models=["claude", "codex"]'
+        naming = 'models=["{}", "{}"]'
         made = verbs.planned(setup, verb.protocol, topic, first_look=look, naming=naming, **named)
         if made.protocol.reviews:
             made = replace(made, asked={"verb": verb.name})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -33,6 +34,19 @@ def test_without_a_terminal_it_says_what_is_here_and_how_to_begin(tmp_path: Path
     some = voices.cli("init", cwd=tmp_path, env={"OPENAI_API_KEY": KEY})
     assert some.returncode == 0 and "OPENAI_API_KEY is set" in some.stdout and "rebut ask" in some.stdout
     assert KEY not in some.stdout + some.stderr
+
+
+def test_the_command_that_it_recommends_without_a_terminal_works_there(tmp_path: Path) -> None:
+    shop = new(tmp_path / "work", {"README.md": "# Shop\n"})
+    commit(shop)
+    one, two = {"OPENAI_API_KEY": KEY}, {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+    for env in (one, two):
+        said = voices.cli("init", cwd=shop, env=env).stdout
+        words = shlex.split(said.partition("a first debate: rebut ")[2])
+        done = voices.cli(*words, "--dry-run", cwd=shop, env=env)
+        assert words[0] == "ask" and done.returncode == 0, done.stderr
+        named = words[words.index("--with") + 1].split(",")  # without it, a real run would choose nothing
+        assert len({spec.partition(":")[0] for spec in named}) == len(env)
 
 
 def test_on_a_narrow_terminal_no_address_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

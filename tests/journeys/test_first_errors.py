@@ -82,6 +82,19 @@ def test_a_key_that_is_refused_in_a_debate_is_named(tmp_path: Path) -> None:
     assert done.returncode == 3 and "MY_KEY" in done.stderr and "api_key_env in [providers.good]" in done.stderr
 
 
+def test_models_that_are_configured_but_not_listed_are_named(tmp_path: Path) -> None:
+    with Loopback() as server:
+        env = two_providers(server, tmp_path, "abcdefgh")
+        for words in (["ask", "q?"], ["q?"]):
+            why, helps = error_of(*words, env=env, cwd=tmp_path, code=2)
+            assert why.endswith("needs two models, and none is named")
+            assert "--with good:alpha,keyed:beta" in helps and '[egress] allow = ["good", "keyed"]' in helps
+            assert "good and keyed can be used, but without a terminal" in helps
+        why, helps = error_of("trial", "--arms", "lint,one", env=env, cwd=tmp_path, code=2)
+        assert why == "a trial measures models, and none is named"
+        assert "--with good:alpha,keyed:beta" in helps and "`rebut trial --arms lint`" in helps
+
+
 @pytest.mark.parametrize(
     ("status", "message", "fixes", "then"),
     [

@@ -76,14 +76,24 @@ class NotAvailable(UsageError):
 
 class NotSeated(UsageError):
     """The seat of `role` is empty: no model was named for it, and none was found. `why_none` says why none was found.
+    Without a `role`, all seats could go to programs, but the user has models and has not said to do without.
 
     `in_vain` names the models that the user has set up but that cannot be used, with reasons. It is the first part of
-    the hint, since the user meant one of them to fill the seat.
+    the hint, since the user meant one of them to fill the seat. `unlisted` are two models that can be used, but only if
+    the user names or lists them.
     """
 
-    def __init__(self, message: str, hint: str = "", why_none: str = "", role: str = "", in_vain: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        why_none: str = "",
+        role: str = "",
+        in_vain: str = "",
+        unlisted: Sequence[str] = (),
+    ) -> None:
         super().__init__(message, " ".join(part for part in (in_vain, hint, why_none) if part))
-        self.why_none, self.role, self.in_vain = why_none, role, in_vain
+        self.why_none, self.role, self.in_vain, self.unlisted = why_none, role, in_vain, unlisted
 
 
 class PriceUnknown(UsageError):

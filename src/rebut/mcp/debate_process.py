@@ -195,7 +195,7 @@ async def _begun(setup: Setup, request: Mapping[str, Any]) -> Outcome | str:
             verb.protocol,
             request.get("topic", ""),
             first_look=look,
-            naming='models: ["claude", "codex"]',
+            naming='models: ["{}", "{}"]',
             **named,
         )
     except PriceUnknown as error:

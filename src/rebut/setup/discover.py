@@ -371,3 +371,12 @@ def programs(found: Sequence[FoundModel]) -> list[FoundModel]:
 def usable(found: Sequence[FoundModel]) -> list[tuple[ModelSpec, FoundModel]]:
     """Every model that rebut may choose, in order."""
     return [(spec, one) for one in found if not one.only_named for spec in one.specs]
+
+
+def two_of(found: Sequence[FoundModel]) -> list[str]:
+    """Two models that the user could name, of two providers if possible; none if there are no two."""
+    specs = [spec for spec, _ in usable(found)]
+    if len(specs) < 2:
+        return []
+    other = next((spec for spec in specs if spec.provider != specs[0].provider), specs[1])
+    return [specs[0].written, other.written]

@@ -219,7 +219,7 @@ class SeatAssignment:
                 self._family(role, spec, has_fallback=role in fallbacks)
 
     def _too_few(self, role: str, found: int) -> NotSeated:
-        from rebut.setup.discover import GET_ONE
+        from rebut.setup.discover import GET_ONE, two_of
 
         count = self._protocol.seats[role] or 1
         article = "an" if role[0] in "aeiou" else "a"
@@ -236,7 +236,9 @@ class SeatAssignment:
         # As if there were a terminal: a provider that cannot be used is named whether it is listed or not.
         here = self._find(self._config.allowed) if self._find else []
         in_vain = _set_up_in_vain(here)
-        return NotSeated(needs, how_to, self._unlisted(here) or ("" if in_vain else GET_ONE), role, in_vain)
+        if unlisted := [] if self._attended else self._models(here):
+            return NotSeated(needs, how_to, _not_listed(unlisted), role, in_vain, two_of(unlisted))
+        return NotSeated(needs, how_to, "" if in_vain else GET_ONE, role, in_vain)
 
     # Models that are found. ---------------------------------------------------------------------------------------
 
@@ -330,6 +332,8 @@ class SeatAssignment:
 
     def _refuse_silent_programs(self, found: Sequence[FoundModel]) -> None:
         """Without a terminal and a list, give programs no seat that a model here could fill: the user must decide."""
+        from rebut.setup.discover import two_of
+
         if self._attended or self._config.user_allow is not None or self._find is None:
             return
         if any(one.kind != "embedded" for one in self._available(found)):
@@ -337,22 +341,16 @@ class SeatAssignment:
         models = self._models(self._find(self._config.allowed))
         if not models:
             return
-        names = list(dict.fromkeys(one.name for one in models))
-        usable = " or ".join(dict.fromkeys(f"{one.name} ({one.why})" for one in models))
-        raise UsageError(
-            f"{usable} could be used, but rebut cannot ask you without a terminal, and your config has no "
-            "[egress] allow",
-            f"{_to_list(names)}  Or use static analysers and no model: --with lint,rules",
+        raise NotSeated(
+            "no model is named, and without a terminal rebut cannot ask you which to use",
+            "Name them, or use static analysers and no model: --with lint,rules.",
+            _not_listed(models),
+            unlisted=two_of(models),
         )
 
     def _models(self, found: Sequence[FoundModel]) -> list[FoundModel]:
         """The models that rebut could use if the user allowed them."""
         return [one for one in self._available(found) if one.kind != "embedded"]
-
-    def _unlisted(self, found: Sequence[FoundModel]) -> str:
-        """The hint if there are models that rebut may not choose by itself without a terminal; else empty."""
-        names = [] if self._attended else list(dict.fromkeys(one.name for one in self._models(found)))
-        return f"{UNATTENDED} {_to_list(names)}" if names else ""
 
     def _choose_programs(
         self, chosen: dict[str, list[ModelSpec]], programs: Mapping[str, str], notes: list[str]
@@ -469,7 +467,15 @@ UNLISTED = (
     "without a terminal, rebut chooses only the embedded model by itself; to use others, name them or add their "
     "providers to [egress] allow in your config"
 )
-UNATTENDED = "Without a terminal, rebut by itself chooses only models that your config lists."
+
+
+def _not_listed(models: Sequence[FoundModel]) -> str:
+    """Why rebut does not choose models that can be used, and how the user lets it."""
+    names = list(dict.fromkeys(one.name for one in models))
+    return (
+        f"{' and '.join(names)} can be used, but without a terminal rebut by itself chooses only what [egress] allow "
+        f"of your config names. {_to_list(names)}"
+    )
 
 
 def _to_list(names: Sequence[str]) -> str:

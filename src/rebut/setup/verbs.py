@@ -153,16 +153,18 @@ def planned(
     topic: str,
     *,
     first_look: FirstLook | None = None,
-    naming: str = "--with claude,codex",
+    naming: str = "--with {},{}",
     **named: Any,
 ) -> Plan:
-    """Make the plan. With a first look, its errors name models, not seats; `naming` shows how to name models."""
+    """Make the plan. With a first look, its errors name models, not seats; `naming` shows how to name two."""
     if first_look is None:
         return setup.plan(protocol, topic, **named)
     named |= first_look.values
     try:
         return setup.plan(protocol, topic, **named, usual_limits=first_look.limits)
     except NotSeated as error:
+        if not error.role:
+            raise
         from rebut.engine.protocol import load
         from rebut.setup.discover import GET_ONE
 
@@ -180,9 +182,10 @@ def planned(
                 none,
                 in_vain=error.in_vain,
             ) from error
+        example = naming.format(*(error.unlisted or ("claude", "codex")))
         raise NotSeated(
-            f"`rebut {first_look.verb}` needs two models, and found fewer",
-            "" if error.why_none == GET_ONE else f"Name them, for example {naming}.",
+            f"`rebut {first_look.verb}` needs two models, and {'none is named' if error.unlisted else 'found fewer'}",
+            "" if error.why_none == GET_ONE else f"Name them, for example {example}.",
             error.why_none,
             in_vain=error.in_vain,
         ) from error

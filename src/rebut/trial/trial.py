@@ -13,7 +13,7 @@ from rebut.api import Setup
 from rebut.batch.batch import Batch
 from rebut.batch.lines import BatchLine, refused
 from rebut.batch.results import Results
-from rebut.core.errors import RebutError, UsageError
+from rebut.core.errors import NotSeated, RebutError, UsageError
 from rebut.core.frozen import frozen
 from rebut.record import sessions
 from rebut.trial import arms as arm_names, pair_folders
@@ -300,7 +300,14 @@ async def found_models(setup: Setup, folder: Path, pair: DefectPair) -> list[str
     there = setup.at(await pair_folders.write(folder, pair, DEFECT))
     target, redaction = await there.resolve(Wanted(target="code", scope="uncommitted"))
     verb = Verb("trial", "cross", {})
-    plan = planned(there, "cross", "", first_look=verb.first_look({}), target=target, redaction=redaction)
+    try:
+        plan = planned(there, "cross", "", first_look=verb.first_look({}), target=target, redaction=redaction)
+    except NotSeated as error:
+        named = ",".join(error.unlisted or ("claude", "codex"))
+        raise UsageError(
+            "a trial measures models, and none is named",
+            f"Name two, for example --with {named}, or none with `rebut trial --arms lint`. {error.why_none}",
+        ) from error
     seats = {who.seat: who.spec for who in plan.seats}
     if seats["critic"].provider in PROGRAMS:
         raise UsageError(

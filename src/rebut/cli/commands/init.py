@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rebut.api import Setup
     from rebut.setup.discover import FoundModel
 
@@ -33,7 +35,7 @@ def init_command() -> int:
         found = [one for one in _show(setup) if one.about == name]
     if not found:
         return _without_models(attended)
-    return _first_debate(attended)
+    return _first_debate(attended, setup, found)
 
 
 def _show(setup: Setup) -> list[FoundModel]:
@@ -86,13 +88,17 @@ def _without_models(attended: bool) -> int:
     return 3
 
 
-def _first_debate(attended: bool) -> int:
+def _first_debate(attended: bool, setup: Setup, found: Sequence[FoundModel]) -> int:
     from rebut.cli.app import enter
     from rebut.cli.output import folded, say
     from rebut.cli.screen.hotkeys import one_key
+    from rebut.setup.discover import two_of
 
     command = f'rebut ask "{QUESTION}" --quick'
     if not attended:
+        if not any(setup.config.listed(one.name) for one in found):  # only what the user names or lists is used then
+            named = two_of(found) or [found[0].specs[0].written] * 2
+            command += f" --with {','.join(named)}" + (" --allow-same-model" if named[0] == named[1] else "")
         say(f"  a first debate: {command}")
         return 0
     say(folded(f"\n  A first debate, with 10 calls and one dollar at most: “{QUESTION}”", sys.stdout, 2))

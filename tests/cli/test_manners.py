@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -371,3 +372,17 @@ def test_the_first_page_of_help_has_a_dozen_commands_and_the_other_has_all() -> 
     assert piped("--help-all").stdout == whole
     assert piped("check", "--help-all").stdout == piped("check", "--help").stdout
     assert piped("help", "check").stdout == piped("check", "--help").stdout
+
+
+@pytest.mark.parametrize("words", ["check größe.md --all", "check größe.md --json", "check nö.md", "check --help"])
+def test_where_file_names_are_not_utf8_files_are_found_and_the_output_is_escaped(tmp_path: Path, words: str) -> None:
+    (tmp_path / "größe.py").write_text("x = 1\n")
+    (tmp_path / "größe.md").write_text("See `größe.py:1` and `größe.py:9`.\n")
+    env = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run([REBUT, *words.split()], cwd=tmp_path, env=env, capture_output=True)
+    said = (done.stdout + done.stderr).decode("ascii")
+    assert "Traceback" not in said
+    if words.endswith("--json"):
+        assert [one["mark"] for one in json.loads(done.stdout)["citations"]] == ["located", "absent"]
+    elif words.endswith("--all"):
+        assert "located     gr\\xf6\\xdfe.py:1" in said and done.returncode == 1

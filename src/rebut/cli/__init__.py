@@ -10,6 +10,8 @@ PARTIAL = 5
 """The exit code of a result at its deadline."""
 COMPLETE = "_REBUT_COMPLETE"
 """The environment variable by which a completion script asks what Tab should offer."""
+ENCODING = "_REBUT_ENCODING"
+"""The environment variable by which rebut, started again, learns the encoding of the terminal."""
 
 
 def main() -> None:
@@ -24,6 +26,7 @@ def _main() -> None:
     gc.set_threshold(100_000)  # loading modules makes many objects and no garbage
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for plugins takes 15 ms
     _open_closed_streams()
+    _read_every_file_name()
     _forget_relative_places()
     try:
         code = _answer(sys.argv[1:])
@@ -54,9 +57,20 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    encoding = os.environ.pop(ENCODING, None)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
-            stream.reconfigure(errors="replace")  # a character that the terminal lacks must not stop the output
+        if isinstance(stream, io.TextIOWrapper):  # a character that the terminal lacks must not stop the output
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
+def _read_every_file_name() -> None:
+    """Start again where file names are not UTF-8, as with `LC_ALL=C PYTHONUTF8=0`: names in texts must find files.
+
+    The output keeps the encoding that the terminal has.
+    """
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable:
+        os.environ[ENCODING] = sys.stdout.encoding
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
 
 
 def _forget_relative_places() -> None:

@@ -138,7 +138,7 @@ def fitted(text: str, file: TextIO, *, emphasis: bool = False, verbatim: bool = 
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
-        text = text.translate(_ASCII).encode("ascii", "replace").decode()
+        text = text.translate(_ASCII).encode("ascii", "backslashreplace").decode()
     return text
 
 

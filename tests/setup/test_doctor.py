@@ -214,7 +214,7 @@ def test_two_families_that_answer_give_a_table_and_code_0(
     names = missing.partition(": ")[2].split(", ")
     assert {"gemini", "qwen"} <= set(names) and not {"claude", "codex"} & set(names)
     assert "→ `rebut models` says how to get each of them." in out
-    assert "making 4 small calls" in err, "what it costs is said before"
+    assert "making 4 small calls, at most $0.00 plus the unknown price of claude, codex;" in err, "said before"
 
 
 def test_the_keys_that_a_tool_does_not_get_are_listed(

@@ -66,7 +66,7 @@ def doctor_command(specs: tuple[str, ...], offline: bool, deep: bool, timeout: f
         found = doctor.patients(every, named)
         if not offline and not as_json:
             calls, usd, unknown = doctor.cost(found, setup.connect, deep=deep)
-            rest = f", without {', '.join(unknown)} (price unknown)" if unknown else ""
+            rest = f" plus the unknown price of {', '.join(unknown)}" if unknown else ""
             if calls:
                 said = f"  making {counted(calls, 'small call')}, at most ${usd:.2f}{rest}; --offline makes none"
                 say(folded(said, sys.stderr, 4), sys.stderr)

@@ -22,6 +22,9 @@ for (const one of document.querySelectorAll(".card .head[aria-expanded=false]"))
 for (const one of [...document.querySelectorAll("#points button.cite[aria-expanded=false]")].slice(0, 6)) one.click();
 for (const one of document.querySelectorAll("details:not([open]) > summary")) one.click();
 """
+LONG_PATHS = """
+for (const one of document.querySelectorAll(".cite .where")) one.textContent = "packages/".repeat(9) + "orders.py:5";
+"""
 
 
 @contextmanager
@@ -65,6 +68,16 @@ def test_no_page_is_wider_than_its_window(browser: Browser, recorded: Material, 
             shown.page.set_viewport_size({"width": width, "height": 800})
             opened(shown.page)
             assert shown.overflows() <= 0, width
+
+
+def test_a_mark_beside_a_long_path_is_one_line(browser: Browser, recorded: Material) -> None:
+    with looked_at(browser, recorded, "review") as shown:
+        marks = shown.page.locator("#points .card .cite .mark")
+        expect(marks.first).to_be_visible()
+        shown.page.evaluate(LONG_PATHS)
+        for width in (1200, 800, 400):
+            shown.page.set_viewport_size({"width": width, "height": 800})
+            assert max(marks.evaluate_all("(all) => all.map((one) => one.offsetHeight)")) < 30, width
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

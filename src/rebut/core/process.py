@@ -367,10 +367,15 @@ def end_adopted() -> None:
     """Kill the orphans that this process has adopted: a tool started them in sessions of their own."""
     if not _adopting:
         return
+    none_left = False
     for _ in range(20):
         left = [pid for pid in _children() if pid not in _living and pid not in _spared and not is_zombie(pid)]
-        if not left:
+        if not left and none_left:
             return
+        # One that ends during a look has its orphans adopted after it: they are seen at the second look.
+        none_left = not left
+        if none_left:
+            continue
         for pid in left:
             _kill(pid)
         time.sleep(_POLL)
